@@ -188,6 +188,12 @@ impl<'a> Block<'a> {
         Ok(Some(receipt))
     }
 
+    /// Continues with the receipt of a transaction of the block, and does not read those before it. The
+    /// next call of [`Self::next_receipt`] does not compare their gas.
+    pub fn skip_receipts_before(&mut self, index: u32) {
+        self.next_receipt = self.next_receipt.max(index);
+    }
+
     /// Compares the gas of the last receipt with a header that was read after it.
     fn check_gas(&self) -> Result<()> {
         let (Some(header), gas) = (&self.header, self.cumulative_gas_used) else {
@@ -324,10 +330,12 @@ impl<'a> Block<'a> {
         index: u32,
         transaction: &StoredTransaction,
     ) -> Result<Address> {
-        transaction::recover_sender(transaction).map_err(|what| Error::Inconsistent {
-            block: self.number,
-            what: format!("transaction {index}: {what}"),
-        })
+        transaction
+            .recover_sender()
+            .map_err(|what| Error::Inconsistent {
+                block: self.number,
+                what: format!("transaction {index}: {what}"),
+            })
     }
 
     /// Returns the withdrawals of the block, if [`Parts::withdrawals`](crate::Parts) is set.

@@ -1,8 +1,8 @@
 //! Pages of a list, from either end.
 
 use crate::fault::Answer;
-use std::{collections::VecDeque, ops::ControlFlow};
-use txgraph::{Order, PreparedTransfers, ScanReport, Transfer};
+use std::ops::ControlFlow;
+use txgraph::{FirstTransfers, Order, PreparedTransfers, ScanReport, Transfer};
 
 /// The rows of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,35 +29,58 @@ impl Page {
         self.skip.saturating_add(self.rows)
     }
 
-    /// Reads the wanted transfers. Not more than the page and those before it are kept.
+    /// Reads the wanted transfers, from the end of the blocks where the page begins. Hashes and times are
+    /// read only of those on the page, so `wanted` gets none.
     pub(crate) fn read(
         self,
         transfers: &PreparedTransfers<'_>,
         wanted: impl Fn(&Transfer) -> bool,
     ) -> Answer<PageTransfers> {
-        let mut kept = VecDeque::new();
+        let numbers = transfers.clone().numbers_only();
+        let mut page = match self.order {
+            Order::OldestFirst => self.oldest(&numbers, wanted)?,
+            Order::NewestFirst => {
+                let FirstTransfers {
+                    transfers,
+                    has_more,
+                    scan,
+                } = numbers.newest(self.end(), wanted)?;
+                PageTransfers {
+                    transfers: transfers.into_iter().skip(self.skip).collect(),
+                    more: has_more,
+                    scan,
+                }
+            }
+        };
+        if transfers.request().with_hashes {
+            transfers.fill_hashes(&mut page.transfers, &page.scan)?;
+        }
+        Ok(page)
+    }
+
+    /// Reads from the first block on. Not more than the page is kept.
+    fn oldest(
+        self,
+        transfers: &PreparedTransfers<'_>,
+        wanted: impl Fn(&Transfer) -> bool,
+    ) -> Answer<PageTransfers> {
+        let mut kept = Vec::new();
         let (mut seen, mut more) = (0_usize, false);
         let scan = transfers.for_each(|batch| {
             for transfer in batch.transfers.into_iter().filter(&wanted) {
                 seen += 1;
                 more = seen > self.end();
-                match self.order {
-                    Order::OldestFirst if more => return Ok(ControlFlow::Break(())),
-                    Order::OldestFirst if seen <= self.skip => {}
-                    Order::OldestFirst | Order::NewestFirst => kept.push_back(transfer),
+                if more {
+                    return Ok(ControlFlow::Break(()));
                 }
-                if self.order == Order::NewestFirst && more {
-                    kept.pop_front();
+                if seen > self.skip {
+                    kept.push(transfer);
                 }
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        let transfers = match self.order {
-            Order::OldestFirst => kept.into(),
-            Order::NewestFirst => kept.into_iter().rev().skip(self.skip).collect(),
-        };
         Ok(PageTransfers {
-            transfers,
+            transfers: kept,
             more,
             scan,
         })

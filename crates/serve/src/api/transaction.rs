@@ -7,13 +7,14 @@ use super::{
 use crate::{
     ask::Ask,
     fault::{Answer, Fault},
+    frames,
     json::{address, data},
     rpc,
 };
 use alloy_primitives::B256;
 use serde_json::{Value, json};
 use txgraph::{
-    Dictionary, Netting, NodeTransaction, Trace, TransactionName, TransactionReplay,
+    Dictionary, Netting, NodeTransaction, ReceiptDetail, Trace, TransactionName, TransactionReplay,
     TransactionSummary,
 };
 
@@ -21,7 +22,7 @@ use txgraph::{
 pub(super) fn transaction(query: &Query<'_>) -> Reply {
     let ask = query.ask;
     let hash = query.given.hash("hash").unwrap_or_default();
-    let stored = rpc::find(ask, hash)?;
+    let stored = rpc::find(ask, hash, ReceiptDetail::Whole)?;
     let (block, index) = (stored.header.number, stored.index);
     let name = TransactionName::Position { block, index };
     let summary = ask.source.transaction(name)?;
@@ -136,9 +137,7 @@ fn logs(ask: &Ask<'_>, stored: &NodeTransaction, functions: &Dictionary) -> Answ
 
 /// The tree of calls, as `callTracer` writes it.
 fn calls(ask: &Ask<'_>, replay: &TransactionReplay) -> Answer<Value> {
-    for frame in replay.frames.iter().flat_map(|frames| frames.iter()) {
-        ask.count(500 + 2 * (frame.input.len() + frame.output.len()))?;
-    }
+    frames::count(ask, replay)?;
     let tree = serde_json::to_value(replay.call_trace(false));
     tree.map_err(|error| Fault::Failed(error.to_string()))
 }

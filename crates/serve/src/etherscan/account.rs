@@ -11,7 +11,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
-use txgraph::{BlockSpec, Direction, Kind, NodeTransaction};
+use txgraph::{BlockSpec, Direction, Kind, NodeTransaction, ReceiptDetail};
 
 /// The most addresses of one query.
 const ADDRESSES_MAX: usize = 20;
@@ -81,9 +81,10 @@ pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
             })
         })?;
         for places in places.chunks(CHUNK_ROWS) {
-            let read = ask
-                .source
-                .transactions_at(&places.iter().copied().collect())?;
+            let read = ask.source.transactions_at(
+                &places.iter().copied().collect(),
+                ReceiptDetail::WithoutLogs,
+            )?;
             for it in places.iter().filter_map(|place| read.get(place)) {
                 ask.count(1000 + 2 * it.transaction.input().len())?;
                 rows.push(transaction(ask, it));

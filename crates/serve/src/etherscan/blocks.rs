@@ -154,8 +154,7 @@ pub(super) fn withdrawals(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     let mut rows = Vec::with_capacity(found.len());
     for of_block in found.chunk_by(|a, b| a.block_number == b.block_number) {
         let number = of_block[0].block_number;
-        let block = ask.source.block(number, false)?;
-        let withdrawals = block.withdrawals.unwrap_or_default();
+        let (header, withdrawals) = ask.source.withdrawals(number)?;
         for transfer in of_block {
             ask.count(400)?;
             let at = usize::try_from(transfer.sub_index).unwrap_or(usize::MAX);
@@ -169,7 +168,7 @@ pub(super) fn withdrawals(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
                 "address": address(withdrawal.address),
                 "amount": text(withdrawal.amount),
                 "blockNumber": text(number),
-                "timestamp": text(block.header.timestamp),
+                "timestamp": text(header.timestamp),
             }));
         }
     }

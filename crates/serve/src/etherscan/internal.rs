@@ -13,7 +13,9 @@ use crate::{
     rpc,
 };
 use serde_json::{Map, Value};
-use txgraph::{BlockSpec, Direction, Frame, FrameKind, Kind, Trace, TransactionReplay, Transfer};
+use txgraph::{
+    BlockRange, BlockReplay, BlockSpec, Direction, Frame, FrameKind, Kind, Order, Trace, Transfer,
+};
 
 pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     if let Some(hash) = query.hash("txhash")? {
@@ -32,26 +34,44 @@ pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     if let Some(wanted) = wanted {
         transfers = transfers.address(wanted).direction(Direction::Both);
     }
-    let found = page.read(&transfers.prepare()?, |_| true)?.transfers;
+    // The replay has the hashes and the times.
+    let transfers = transfers.prepare()?.numbers_only();
+    let mut found = page.read(&transfers, |_| true)?.transfers;
+    if page.order == Order::NewestFirst {
+        found.reverse();
+    }
     let mut rows = Vec::with_capacity(found.len());
-    for of_one in found.chunk_by(|a, b| a.transaction() == b.transaction()) {
-        let replay = rpc::at(ask, of_one[0].transaction(), Trace::Call)?;
-        for transfer in of_one {
+    let blocks = found.iter().map(|it| BlockRange::one(it.block_number));
+    let mut left = found.iter().peekable();
+    rpc::replay(ask, &blocks.collect(), Trace::Call, |block| {
+        while let Some(transfer) = left.next_if(|it| it.block_number == block.number) {
             ask.count(800)?;
-            rows.push(of_transfer(&replay, transfer)?);
+            rows.push(of_transfer(block, transfer)?);
         }
+        Ok(())
+    })?;
+    if let Some(transfer) = left.next() {
+        return Err(lost(transfer));
+    }
+    if page.order == Order::NewestFirst {
+        rows.reverse();
     }
     Ok(Reply::Rows(rows, NO_TRANSACTIONS))
 }
 
+fn lost(transfer: &Transfer) -> Fault {
+    let (block, index) = transfer.transaction();
+    Fault::NotHere(format!(
+        "no call of transaction {block}:{index} made its transfer"
+    ))
+}
+
 /// The row of a transfer, with the call that made it.
-fn of_transfer(replay: &TransactionReplay, transfer: &Transfer) -> Answer<Value> {
-    let lost = || {
-        let (block, index) = transfer.transaction();
-        Fault::NotHere(format!(
-            "no call of transaction {block}:{index} made its transfer"
-        ))
-    };
+fn of_transfer(block: &BlockReplay, transfer: &Transfer) -> Answer<Value> {
+    let lost = || lost(transfer);
+    let mut replays = block.transactions.iter();
+    let replay = replays.find(|it| it.index == transfer.transaction_index);
+    let replay = replay.ok_or_else(lost)?;
     let mut movements = replay.internal_transfers(0).into_iter();
     let movement = movements.find(|it| {
         let found = &it.transfer;
@@ -78,9 +98,6 @@ fn of_transfer(replay: &TransactionReplay, transfer: &Transfer) -> Answer<Value>
         }
     }
     let frame = at.ok_or_else(lost)?;
-    let time = transfer
-        .block_timestamp
-        .map_or(0, txgraph::BlockTime::seconds);
     let mut row = match is_destruction {
         true => destruction(frame).ok_or_else(lost)?,
         false => call(frame),
@@ -88,7 +105,7 @@ fn of_transfer(replay: &TransactionReplay, transfer: &Transfer) -> Answer<Value>
     // In the order of the documents of Etherscan.
     let mut placed = Map::new();
     placed.insert("blockNumber".to_owned(), text(transfer.block_number));
-    placed.insert("timeStamp".to_owned(), text(time));
+    placed.insert("timeStamp".to_owned(), text(block.timestamp));
     placed.insert("hash".to_owned(), data(replay.hash));
     placed.append(&mut row);
     let steps: Vec<_> = path.iter().map(ToString::to_string).collect();

@@ -12,7 +12,9 @@ use crate::{
 };
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use txgraph::{Address, BlockSpec, Kind, NodeTransaction, TokenNames, TokenStandard, Transfer};
+use txgraph::{
+    Address, BlockSpec, Kind, NodeTransaction, ReceiptDetail, TokenNames, TokenStandard, Transfer,
+};
 
 /// The tokens of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +58,8 @@ pub(super) fn transfers(ask: &Ask<'_>, query: &Query, sort: Sort) -> Answer<Repl
     let transfers = transfers.prepare()?.numbers_only();
     let found = page.read(&transfers, |_| true)?.transfers;
     let places: BTreeSet<_> = found.iter().map(Transfer::transaction).collect();
-    let transactions = ask.source.transactions_at(&places)?;
+    let detail = ReceiptDetail::WithoutLogs;
+    let transactions = ask.source.transactions_at(&places, detail)?;
     let names = names(ask, &found)?;
     let mut rows = Vec::with_capacity(found.len());
     for transfer in &found {

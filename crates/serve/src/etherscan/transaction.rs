@@ -7,12 +7,13 @@ use crate::{
     rpc,
 };
 use serde_json::{Value, json};
+use txgraph::ReceiptDetail;
 
 /// Whether a transaction succeeded; `None` if the chain does not have it.
 fn is_success(ask: &Ask<'_>, query: &Query) -> Answer<Option<bool>> {
     let wrong = || Fault::Params("Error! Invalid transaction hash format".to_owned());
     let hash = query.hash("txhash")?.ok_or_else(wrong)?;
-    let found = rpc::find(ask, hash).map(|it| {
+    let found = rpc::find(ask, hash, ReceiptDetail::WithoutLogs).map(|it| {
         let receipt = it.receipt.as_ref();
         receipt.map_or(Value::Null, |receipt| receipt.success.into())
     });

@@ -11,7 +11,7 @@ use crate::{
 };
 use alloy_primitives::{B256, U256};
 use serde_json::Value;
-use txgraph::{Header, LogFilter, NodeBlock, NodeTransaction};
+use txgraph::{Header, LogFilter, NodeTransaction, ReceiptDetail};
 
 pub(super) fn block_by_number(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     block(ask, params.block(ask, 0), params)
@@ -53,15 +53,14 @@ pub(super) fn blob_price(
     }
 }
 
-pub(super) fn count(
-    ask: &Ask<'_>,
-    number: Answer<u64>,
-    count: impl FnOnce(&NodeBlock) -> usize,
-) -> Answer<Value> {
-    ask.or_null(number.and_then(|number| {
-        let block = ask.source.block(number, false)?;
-        Ok(quantity(count(&block)))
-    }))
+pub(super) fn transaction_count(ask: &Ask<'_>, number: Answer<u64>) -> Answer<Value> {
+    let count = number.and_then(|number| Ok(ask.source.transaction_count(number)?));
+    ask.or_null(count.map(quantity))
+}
+
+pub(super) fn ommer_count(ask: &Ask<'_>, number: Answer<u64>) -> Answer<Value> {
+    let ommers = number.and_then(|number| Ok(ask.source.ommers(number)?));
+    ask.or_null(ommers.map(|ommers| quantity(ommers.len())))
 }
 
 fn place(ask: &Ask<'_>, hash: B256) -> Answer<(u64, u32)> {
@@ -69,28 +68,20 @@ fn place(ask: &Ask<'_>, hash: B256) -> Answer<(u64, u32)> {
     place.ok_or_else(|| no_transaction(ask, hash))
 }
 
-/// A transaction with its receipt.
-pub(crate) fn find(ask: &Ask<'_>, hash: B256) -> Answer<NodeTransaction> {
-    at(ask, place(ask, hash)?)
+/// A transaction, with as much of its receipt as `detail` says.
+pub(crate) fn find(ask: &Ask<'_>, hash: B256, detail: ReceiptDetail) -> Answer<NodeTransaction> {
+    at(ask, place(ask, hash)?, detail)
 }
 
-fn at(ask: &Ask<'_>, place: (u64, u32)) -> Answer<NodeTransaction> {
-    let mut found = ask.source.transactions_at(&[place].into_iter().collect())?;
+fn at(ask: &Ask<'_>, place: (u64, u32), detail: ReceiptDetail) -> Answer<NodeTransaction> {
+    let mut found = ask.source.transactions_at(&[place].into(), detail)?;
     let found = found.pop_first().map(|(_, found)| found);
     found.ok_or_else(|| Fault::NotHere("the transaction was not read".to_owned()))
 }
 
 /// A transaction without its receipt, which may be pruned.
 fn find_plain(ask: &Ask<'_>, hash: B256) -> Answer<NodeTransaction> {
-    let (block, index) = place(ask, hash)?;
-    plain_at(ask, block, u64::from(index))?
-        .ok_or_else(|| Fault::NotHere("the transaction was not read".to_owned()))
-}
-
-fn plain_at(ask: &Ask<'_>, block: u64, index: u64) -> Answer<Option<NodeTransaction>> {
-    let block = ask.source.block(block, false)?;
-    let index = usize::try_from(index).unwrap_or(usize::MAX);
-    Ok(block.transactions.into_iter().nth(index))
+    find(ask, hash, ReceiptDetail::None)
 }
 
 pub(super) fn transaction(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
@@ -110,14 +101,20 @@ pub(super) fn transaction_at(
 ) -> Answer<Value> {
     let index = params.number(1)?;
     ask.or_null(number.and_then(|number| {
-        let found = plain_at(ask, number, index)?;
-        Ok(found.map_or(Value::Null, |it| json::transaction(&it).into()))
+        let count = ask.source.transaction_count(number)?;
+        match u32::try_from(index) {
+            Ok(index) if u64::from(index) < count => {
+                let found = at(ask, (number, index), ReceiptDetail::None)?;
+                Ok(json::transaction(&found).into())
+            }
+            _ => Ok(Value::Null),
+        }
     }))
 }
 
 pub(super) fn receipt(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let hash = params.hash(0)?;
-    ask.or_null(find(ask, hash).and_then(|it| {
+    ask.or_null(find(ask, hash, ReceiptDetail::Whole).and_then(|it| {
         let price = blob_price(ask, &it.header, std::slice::from_ref(&it))?;
         Ok(json::receipt(&it, price).into())
     }))

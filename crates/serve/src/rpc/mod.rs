@@ -9,7 +9,7 @@ mod trace;
 
 pub(crate) use eth::find;
 pub(crate) use ots::creation;
-pub(crate) use trace::{at, no_transaction, one, replayed};
+pub(crate) use trace::{at, no_transaction, one, replay, replayed};
 
 use params::Params;
 
@@ -160,20 +160,12 @@ fn answer_here(ask: &Ask<'_>, method: &str, params: &Params<'_>) -> Answer<Value
         "eth_getBlockByNumber" => eth::block_by_number(ask, params),
         "eth_getBlockByHash" => eth::block_by_hash(ask, params),
         "eth_getBlockReceipts" => eth::block_receipts(ask, params),
-        "eth_getBlockTransactionCountByNumber" => {
-            eth::count(ask, params.block(ask, 0), |block| block.transactions.len())
-        }
+        "eth_getBlockTransactionCountByNumber" => eth::transaction_count(ask, params.block(ask, 0)),
         "eth_getBlockTransactionCountByHash" => {
-            eth::count(ask, params.block_hash(ask, 0), |block| {
-                block.transactions.len()
-            })
+            eth::transaction_count(ask, params.block_hash(ask, 0))
         }
-        "eth_getUncleCountByBlockNumber" => {
-            eth::count(ask, params.block(ask, 0), |block| block.ommers.len())
-        }
-        "eth_getUncleCountByBlockHash" => {
-            eth::count(ask, params.block_hash(ask, 0), |block| block.ommers.len())
-        }
+        "eth_getUncleCountByBlockNumber" => eth::ommer_count(ask, params.block(ask, 0)),
+        "eth_getUncleCountByBlockHash" => eth::ommer_count(ask, params.block_hash(ask, 0)),
         "eth_getTransactionByHash" => eth::transaction(ask, params),
         "eth_getRawTransactionByHash" => eth::raw_transaction(ask, params),
         "eth_getTransactionByBlockNumberAndIndex" => {

@@ -10,7 +10,9 @@ use crate::{
 use alloy_primitives::{Address, U256};
 use serde_json::{Map, Value, json};
 use std::{collections::BTreeSet, ops::ControlFlow};
-use txgraph::{BlockRange, Creation, FrameKind, NodeTransaction, Order, Trace, delegate};
+use txgraph::{
+    BlockRange, Creation, FrameKind, NodeTransaction, Order, ReceiptDetail, Trace, delegate,
+};
 
 /// The most transactions of one page.
 const PAGE_MAX: u64 = 1000;
@@ -113,6 +115,7 @@ pub(super) fn internal_operations(ask: &Ask<'_>, params: &Params<'_>) -> Answer<
             (false, ..) => None,
         };
         if let Some((kind, from, to, value)) = operation.filter(|_| !frame.is_reverted) {
+            ask.count(300)?;
             all.push(json!({
                 "type": kind,
                 "from": address(from),
@@ -131,6 +134,7 @@ pub(super) fn trace(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     for step in steps(&replay) {
         let (frame, depth) = (step.frame, step.path.len());
         if let Some(destruction) = frame.destruction.filter(|_| step.is_destruction) {
+            ask.count(400)?;
             all.push(json!({
                 "type": "SELFDESTRUCT",
                 "depth": depth,
@@ -309,7 +313,7 @@ fn fill(
 
 fn page(ask: &Ask<'_>, found: &[(u64, u32)], is_first: bool, is_last: bool) -> Answer<Value> {
     let places: BTreeSet<_> = found.iter().copied().collect();
-    let read = ask.source.transactions_at(&places)?;
+    let read = (ask.source).transactions_at(&places, ReceiptDetail::Whole)?;
     let (mut transactions, mut receipts) = (Vec::new(), Vec::new());
     for place in found {
         let Some(it) = read.get(place) else { continue };

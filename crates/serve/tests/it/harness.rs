@@ -8,7 +8,7 @@ use std::{
     net::{Ipv4Addr, SocketAddr, TcpStream},
     path::PathBuf,
     thread::{self, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tempfile::TempDir;
 use txgraph::{BuildOptions, CancelFlag, IndexChoice, Source};
@@ -81,11 +81,16 @@ impl Served {
         Self::with(fixture, settings())
     }
 
-    pub(crate) fn limited(fixture: &Fixture, limits: Limits) -> Self {
-        let settings = Settings {
-            limits,
-            ..settings()
-        };
+    pub(crate) fn limited(fixture: &Fixture, change: impl FnOnce(&mut Limits)) -> Self {
+        let mut settings = settings();
+        change(&mut settings.limits);
+        Self::with(fixture, settings)
+    }
+
+    /// Serves who has the token `a long secret`.
+    pub(crate) fn guarded(fixture: &Fixture) -> Self {
+        let mut settings = settings();
+        settings.token = Some("a long secret".to_owned());
         Self::with(fixture, settings)
     }
 
@@ -183,6 +188,29 @@ impl Served {
         self.send("GET", path, &[], "")
     }
 
+    /// Sends a JSON-RPC body on a connection that stays open, and does not wait for the answer.
+    pub(crate) fn begin(&self, body: &str) -> TcpStream {
+        let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
+        let request = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        let mut stream = self.connect();
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    }
+
+    /// Waits until the metrics have this line.
+    pub(crate) fn wait_for(&self, line: &str) {
+        let started = Instant::now();
+        loop {
+            let metrics = self.get("/metrics").body;
+            if metrics.contains(&format!("\n{line}\n")) {
+                return;
+            }
+            let waited = started.elapsed();
+            assert!(waited < Duration::from_secs(100), "{line}: {metrics}");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Sends a JSON-RPC body.
     pub(crate) fn post(&self, body: &str) -> Response {
         self.send("POST", "/", &[("content-type", "application/json")], body)
@@ -190,7 +218,7 @@ impl Served {
 
     /// The whole answer to a method.
     pub(crate) fn ask(&self, method: &str, params: &Value) -> Value {
-        let request = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
+        let request = call(7, method, params.clone());
         let answer = self.post(&request.to_string()).json();
         assert_eq!(answer["id"], 7, "{answer}");
         answer
@@ -283,6 +311,23 @@ pub(crate) fn read_response(stream: &mut TcpStream) -> io::Result<Response> {
             .collect(),
         body: body.to_owned(),
     })
+}
+
+/// A call of JSON-RPC.
+pub(crate) fn call(id: usize, method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+}
+
+/// A batch of calls that differ in their numbers only.
+pub(crate) fn batch(count: usize, method: &str, params: Value) -> String {
+    let calls = (0..count).map(|id| call(id, method, params.clone()));
+    Value::from(calls.collect::<Vec<_>>()).to_string()
+}
+
+/// The ids of the responses to a batch.
+pub(crate) fn ids(answers: &Value) -> Value {
+    let answers = answers.as_array().unwrap().iter();
+    answers.map(|it| it["id"].clone()).collect()
 }
 
 /// A number that JSON-RPC writes.

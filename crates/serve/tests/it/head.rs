@@ -1,30 +1,27 @@
 //! Calls that are passed on to the node, and calls that it never gets.
 
 use crate::{
-    harness::{Response, Served, settings, small},
+    harness::{Response, Served, batch, ids, settings, small},
     upstream::{Node, Reply, result},
 };
 use serde_json::{Value, json};
 use std::{
-    io::Write,
     sync::atomic::Ordering,
     thread,
     time::{Duration, Instant},
 };
-use txgraph_serve::{Limits, METHODS, Settings};
+use txgraph_serve::{Limits, METHODS};
 use txgraph_testkit::says;
 
-fn with_limits(url: String, limits: Limits) -> Served {
-    let settings = Settings {
-        head: Some(url),
-        limits,
-        ..settings()
-    };
+fn with_limits(url: String, change: impl FnOnce(&mut Limits)) -> Served {
+    let mut settings = settings();
+    settings.head = Some(url);
+    change(&mut settings.limits);
     Served::with(&small(), settings)
 }
 
 fn with_head(node: &Node) -> Served {
-    with_limits(node.url(), Limits::default())
+    with_limits(node.url(), |_| {})
 }
 
 /// The error that a client gets from a node.
@@ -272,13 +269,7 @@ fn batches_say_how_much_the_node_answered() {
     ]);
     let response = served.post(&batch.to_string());
     let answers = response.json();
-    let ids: Vec<_> = answers
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|it| it["id"].clone())
-        .collect();
-    assert_eq!(json!(ids), json!([1, 2, 4, "x", null]));
+    assert_eq!(ids(&answers), json!([1, 2, 4, "x", null]));
     assert_eq!(answers[0]["result"], "eth_gasPrice");
     assert_eq!(answers[1]["result"], "0x28");
     assert_eq!(answers[2]["error"]["code"], -32601);
@@ -302,7 +293,7 @@ fn a_node_that_is_down_fails_only_what_it_is_asked() {
     // A key in the URL, and a password, which no client may see.
     let url = format!("http://user:p4ssword@127.0.0.1:{port}/v3/s3cretkey");
     drop(node);
-    let served = with_limits(url, Limits::default());
+    let served = with_limits(url, |_| {});
     let down = |served: &Served| {
         let answer = served.ask("eth_gasPrice", &json!([]));
         assert_eq!(answer["error"]["code"], -32000, "{answer}");
@@ -352,18 +343,13 @@ fn connections_that_the_node_closed_are_opened_again() {
 #[test]
 fn a_node_that_does_not_answer_ends_with_the_time() {
     let node = Node::new(|_| Reply::Hang);
-    let limits = Limits {
-        time: Duration::from_millis(300),
-        ..Limits::default()
-    };
-    let served = with_limits(node.url(), limits);
+    let time = Duration::from_millis(300);
+    let served = with_limits(node.url(), |limits| limits.time = time);
     let (code, message) = served.error("eth_gasPrice", json!([]));
     assert!([-32000, -32002].contains(&code), "{code} {message}");
     served.answers("eth_blockNumber", json!([]), "0x28");
     // The rest of a batch is not asked any more.
-    let one = |id: usize| json!({ "jsonrpc": "2.0", "id": id, "method": "eth_gasPrice" });
-    let batch: Vec<Value> = (0..100).map(one).collect();
-    let answers = served.post(&json!(batch).to_string()).json();
+    let answers = served.post(&batch(100, "eth_gasPrice", json!([]))).json();
     assert_eq!(answers.as_array().unwrap().len(), 100);
     assert_eq!(answers[99]["error"]["code"], -32002, "{answers}");
     assert!(node.calls().len() < 100);
@@ -373,12 +359,10 @@ fn a_node_that_does_not_answer_ends_with_the_time() {
 #[test]
 fn a_node_that_does_not_answer_delays_only_its_calls() {
     let node = Node::new(|_| Reply::Hang);
-    let limits = Limits {
-        time: Duration::from_secs(600),
-        workers: 1,
-        ..Limits::default()
-    };
-    let served = with_limits(node.url(), limits);
+    let served = with_limits(node.url(), |limits| {
+        limits.time = Duration::from_secs(600);
+        limits.workers = 1;
+    });
     thread::scope(|scope| {
         let ask = || served.result("eth_gasPrice", json!([]));
         let waiting: Vec<_> = (0..40).map(|_| scope.spawn(ask)).collect();
@@ -402,31 +386,14 @@ fn a_node_that_does_not_answer_delays_only_its_calls() {
 #[test]
 fn a_client_that_leaves_sends_no_more_calls() {
     let node = Node::new(|_| Reply::Hang);
-    let limits = Limits {
-        time: Duration::from_secs(600),
-        ..Limits::default()
-    };
-    let served = with_limits(node.url(), limits);
-    let one = |id: usize| json!({ "jsonrpc": "2.0", "id": id, "method": "eth_gasPrice" });
-    let body = Value::from((0..100).map(one).collect::<Vec<_>>()).to_string();
-    let request = format!(
-        "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    let until = |line: &str| {
-        let started = Instant::now();
-        while !served.get("/metrics").body.contains(line) {
-            assert!(started.elapsed() < Duration::from_secs(60), "{line:?}");
-            thread::sleep(Duration::from_millis(5));
-        }
-    };
-    let mut leaves = served.connect();
-    leaves.write_all(request.as_bytes()).unwrap();
-    until("\ntxgraph_passed_total 1\n");
+    let time = Duration::from_secs(600);
+    let served = with_limits(node.url(), |limits| limits.time = time);
+    let leaves = served.begin(&batch(100, "eth_gasPrice", json!([])));
+    served.wait_for("txgraph_passed_total 1");
     drop(leaves);
-    until("\ntxgraph_left_total 1\n");
+    served.wait_for("txgraph_left_total 1");
     node.release();
-    until("\ntxgraph_running 0\n");
+    served.wait_for("txgraph_running 0");
     assert_eq!(node.calls().len(), 1);
 }
 
@@ -510,14 +477,10 @@ fn garbage_of_the_node_is_an_error() {
 
 #[test]
 fn large_answers_of_the_node_are_refused() {
-    let limits = Limits {
-        answer_bytes: 1 << 20,
-        ..Limits::default()
-    };
+    let limited = |node: &Node| with_limits(node.url(), |limits| limits.answer_bytes = 1 << 20);
     let answer = |bytes: usize| {
         let node = Node::with_body(result(Value::from("x".repeat(bytes))));
-        let served = with_limits(node.url(), limits.clone());
-        served.ask("eth_gasPrice", &json!([]))
+        limited(&node).ask("eth_gasPrice", &json!([]))
     };
     assert!(answer(1 << 19)["result"].is_string());
     let refused = answer(1 << 21);
@@ -528,16 +491,12 @@ fn large_answers_of_the_node_are_refused() {
         let chunk = format!("10000\r\n{}\r\n", " ".repeat(0x1_0000)).repeat(64);
         Reply::Raw(format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{chunk}").into())
     });
-    let served = with_limits(node.url(), limits.clone());
-    let (_, message) = served.error("eth_gasPrice", json!([]));
+    let (_, message) = limited(&node).error("eth_gasPrice", json!([]));
     says(&message, "larger than 1048576 bytes");
     // Together with others.
     let node = Node::with_body(result(Value::from("x".repeat(1 << 19))));
-    let served = with_limits(node.url(), limits);
-    let one = |id: usize| json!({ "jsonrpc": "2.0", "id": id, "method": "eth_gasPrice" });
-    let answers = served
-        .post(&json!([one(1), one(2), one(3)]).to_string())
-        .json();
+    let three = batch(3, "eth_gasPrice", json!([]));
+    let answers = limited(&node).post(&three).json();
     assert!(answers[0]["result"].is_string());
     assert_eq!(answers[1]["error"]["code"], -32005);
 }

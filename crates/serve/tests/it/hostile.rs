@@ -1,15 +1,15 @@
 //! Requests that want to do harm, and clients that leave.
 
-use crate::harness::{Served, read_response, settings, small};
-use serde_json::{Value, json};
+use crate::harness::{Served, batch, call, ids, read_response, small};
+use serde_json::json;
 use std::{
-    io::Write,
+    io::{Read, Write},
     net::Ipv4Addr,
     thread,
     time::{Duration, Instant},
 };
 use txgraph::Source;
-use txgraph_serve::{ACTIONS, Limits, METHODS, Server, Settings};
+use txgraph_serve::{ACTIONS, METHODS, Server, Settings};
 use txgraph_testkit::fixtures;
 
 const REQUEST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}"#;
@@ -51,13 +51,7 @@ fn other_names_of_the_host_are_refused() {
 
 #[test]
 fn a_token_is_needed_where_there_is_one() {
-    let served = Served::with(
-        &small(),
-        Settings {
-            token: Some("a long secret".to_owned()),
-            ..settings()
-        },
-    );
+    let served = Served::guarded(&small());
     let refused = |path: &str| served.query(path)["result"].clone();
     let action = "module=proxy&action=eth_blockNumber";
     assert_eq!(refused(action), "Missing/Invalid API Key");
@@ -70,6 +64,13 @@ fn a_token_is_needed_where_there_is_one() {
         &[kind],
         &format!("{form}&chainid=735703"),
     );
+    assert_eq!(posted.json()["result"], "0x28");
+    // Without the token, no long form is read.
+    let long = format!("{form}&x={}", "x".repeat(16 << 10));
+    let posted = served.send("POST", "/api", &[kind], &long);
+    assert!([0, 413].contains(&posted.status), "{}", posted.status);
+    let bearer = ("authorization", "Bearer a long secret");
+    let posted = served.send("POST", "/api", &[kind, bearer], &long);
     assert_eq!(posted.json()["result"], "0x28");
     let metrics = served.get("/metrics");
     assert_eq!(metrics.status, 401);
@@ -127,59 +128,46 @@ fn bodies_and_heads_are_bounded() {
 #[test]
 fn malformed_requests_are_errors_of_json_rpc() {
     let served = Served::new(&small());
-    for (body, code) in [
-        ("", -32700),
-        ("{", -32700),
-        ("[1,2", -32700),
-        ("\u{0}", -32700),
-        ("[]", -32600),
-        ("1", -32600),
-        ("{}", -32600),
-        (r#"{"jsonrpc":"1.0","id":1,"method":"eth_chainId"}"#, -32600),
-        (r#"{"jsonrpc":"2.0","id":1,"method":7}"#, -32600),
+    for (code, bodies) in [
+        (-32700, &["", "{", "[1,2", "\u{0}"][..]),
         (
-            r#"{"jsonrpc":"2.0","id":{},"method":"eth_chainId"}"#,
             -32600,
+            &[
+                "[]",
+                "1",
+                "{}",
+                r#"{"jsonrpc":"1.0","id":1,"method":"eth_chainId"}"#,
+                r#"{"jsonrpc":"2.0","id":1,"method":7}"#,
+                r#"{"jsonrpc":"2.0","id":{},"method":"eth_chainId"}"#,
+                r#"{"jsonrpc":"2.0","id":[1],"method":"eth_chainId"}"#,
+                r#"{"jsonrpc":"2.0","id":true,"method":"eth_chainId"}"#,
+            ],
         ),
         (
-            r#"{"jsonrpc":"2.0","id":[1],"method":"eth_chainId"}"#,
-            -32600,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":true,"method":"eth_chainId"}"#,
-            -32600,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainIdx"}"#,
             -32601,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"eth_getBalance","params":{"a":1}}"#,
-            -32602,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"eth_getBalance","params":["0x1","latest"]}"#,
-            -32602,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x","x"]}"#,
-            -32602,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0xffffffffffffffffff",true]}"#,
-            -32602,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"topics":[[[1]]]}]}"#,
-            -32602,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"topics":[null,null,null,null,null]}]}"#,
-            -32602,
+            &[r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainIdx"}"#],
         ),
     ] {
-        let answer = served.post(body).json();
-        assert_eq!(answer["error"]["code"], code, "{body}: {answer}");
+        for body in bodies {
+            let answer = served.post(body).json();
+            assert_eq!(answer["error"]["code"], code, "{body}: {answer}");
+        }
+    }
+    for (method, params) in [
+        ("eth_getBalance", json!({ "a": 1 })),
+        ("eth_getBalance", json!(["0x1", "latest"])),
+        ("eth_getBlockByNumber", json!(["0x", "x"])),
+        (
+            "eth_getBlockByNumber",
+            json!(["0xffffffffffffffffff", true]),
+        ),
+        ("eth_getLogs", json!([{ "topics": [[[1]]] }])),
+        (
+            "eth_getLogs",
+            json!([{ "topics": [null, null, null, null, null] }]),
+        ),
+    ] {
+        served.refuses(method, params, -32602);
     }
     // Identifiers come back as they were sent.
     for id in [
@@ -216,20 +204,13 @@ fn malformed_requests_are_errors_of_json_rpc() {
 #[test]
 fn batches_are_answered_in_order_and_bounded() {
     let served = Served::new(&small());
-    let one = |id: usize| json!({ "jsonrpc": "2.0", "id": id, "method": "eth_chainId" });
-    let batch: Vec<Value> = (0..500).map(one).collect();
-    let answers = served.post(&json!(batch).to_string()).json();
-    let ids: Vec<_> = answers
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|it| it["id"].clone())
-        .collect();
-    assert_eq!(ids, (0..500).map(|id| json!(id)).collect::<Vec<_>>());
-    let batch: Vec<Value> = (0..10_000).map(one).collect();
-    let refused = served.post(&json!(batch).to_string()).json();
+    let answers = served.post(&batch(500, "eth_chainId", json!([]))).json();
+    assert_eq!(ids(&answers), json!((0..500).collect::<Vec<_>>()));
+    let many = batch(10_000, "eth_chainId", json!([]));
+    let refused = served.post(&many).json();
     assert_eq!(refused["error"]["code"], -32600, "{refused}");
     // Each has an answer of its own; notifications have none.
+    let one = |id| call(id, "eth_chainId", json!([]));
     let mixed = json!([one(1), 7, { "jsonrpc": "2.0", "method": "eth_chainId" }, one(2)]);
     let answers = served.post(&mixed.to_string()).json();
     let answers = answers.as_array().unwrap();
@@ -242,13 +223,7 @@ fn batches_are_answered_in_order_and_bounded() {
 
 #[test]
 fn answers_are_bounded() {
-    let served = Served::limited(
-        &small(),
-        Limits {
-            rows: 50,
-            ..Limits::default()
-        },
-    );
+    let served = Served::limited(&small(), |limits| limits.rows = 50);
     let filter = json!([{ "fromBlock": "0x0" }]);
     let (code, message) = served.error("eth_getLogs", filter);
     assert_eq!(code, -32005, "{message}");
@@ -264,13 +239,7 @@ fn answers_are_bounded() {
         split,
         json!({ "status": "0", "message": message, "result": null })
     );
-    let served = Served::limited(
-        &small(),
-        Limits {
-            answer_bytes: 20_000,
-            ..Limits::default()
-        },
-    );
+    let served = Served::limited(&small(), |limits| limits.answer_bytes = 20_000);
     let (code, _) = served.error("eth_getLogs", json!([{ "fromBlock": "0x0" }]));
     assert_eq!(code, -32005);
     let (code, _) = served.error("eth_getBlockByNumber", json!(["0x4", true]));
@@ -279,13 +248,8 @@ fn answers_are_bounded() {
 
 #[test]
 fn slow_clients_are_closed() {
-    let served = Served::limited(
-        &small(),
-        Limits {
-            send_time: Duration::from_millis(300),
-            ..Limits::default()
-        },
-    );
+    let time = Duration::from_millis(300);
+    let served = Served::limited(&small(), |limits| limits.send_time = time);
     let started = Instant::now();
     let mut heads = served.connect();
     heads.write_all(b"GET /health HT").unwrap();
@@ -302,22 +266,11 @@ fn slow_clients_are_closed() {
 
 #[test]
 fn clients_that_do_not_read_are_closed() {
-    let served = Served::limited(
-        &small(),
-        Limits {
-            send_time: Duration::from_millis(300),
-            connections: 1,
-            ..Limits::default()
-        },
-    );
-    let one = |id: usize| json!({ "jsonrpc": "2.0", "id": id, "method": "eth_getLogs", "params": [{ "fromBlock": "0x0" }] });
-    let body = Value::from((0..1000).map(one).collect::<Vec<_>>()).to_string();
-    let request = format!(
-        "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    let mut stalled = served.connect();
-    stalled.write_all(request.as_bytes()).unwrap();
+    let served = Served::limited(&small(), |limits| {
+        limits.send_time = Duration::from_millis(300);
+        limits.connections = 1;
+    });
+    let mut stalled = served.begin(&batch(1000, "eth_getLogs", json!([{ "fromBlock": "0x0" }])));
     // The only connection is free once the first is closed.
     assert_eq!(served.get("/health").status, 200);
     // It was closed before its whole answer was sent.
@@ -327,13 +280,47 @@ fn clients_that_do_not_read_are_closed() {
     assert!(!whole);
 }
 
+/// A client that reads slowly keeps its answer in memory, so others are refused until it has read all of it.
+#[test]
+fn answers_that_are_being_sent_are_bounded() {
+    let request = batch(1000, "eth_getLogs", json!([{ "fromBlock": "0x0" }]));
+    let most = 32 << 20;
+    let alone = Served::limited(&small(), |limits| limits.answer_bytes = most);
+    let size = alone.post(&request).body.len();
+    // More than the buffers of a connection that is not read.
+    assert!(size > 24 << 20, "{size}");
+    let served = Served::limited(&small(), |limits| {
+        limits.answer_bytes = most;
+        limits.unsent_bytes = size + size / 2;
+        limits.time = Duration::from_secs(300);
+        limits.send_time = Duration::from_secs(300);
+    });
+    let mut slow = served.connect();
+    let head =
+        "POST / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json";
+    let whole = format!(
+        "{head}\r\ncontent-length: {}\r\n\r\n{request}",
+        request.len()
+    );
+    slow.write_all(whole.as_bytes()).unwrap();
+    slow.set_read_timeout(None).unwrap();
+    let mut begin = [0; 4096];
+    slow.read_exact(&mut begin).unwrap();
+    let refused = served.post(&request);
+    assert_eq!(refused.status, 503, "{:.200}", refused.body);
+    assert_eq!(refused.json()["error"]["code"], -32005);
+    // Short answers, and files of the page, fit.
+    assert_eq!(served.post(REQUEST).status, 200);
+    assert_eq!(served.get("/page.js").status, 200);
+    served.wait_for("txgraph_refused_total 1");
+    slow.read_to_end(&mut Vec::new()).unwrap();
+    assert_eq!(served.post(&request).status, 200);
+}
+
 /// A batch of searches, each of which replays a whole chain: more work than any test waits for.
 fn long_work() -> String {
-    let one = |id: usize| {
-        let params = json!(["0x00000000000000000000000000000000beef0001", 0, 25]);
-        json!({ "jsonrpc": "2.0", "id": id, "method": "ots_searchTransactionsBefore", "params": params })
-    };
-    Value::from((0..1000).map(one).collect::<Vec<_>>()).to_string()
+    let params = json!(["0x00000000000000000000000000000000beef0001", 0, 25]);
+    batch(1000, "ots_searchTransactionsBefore", params)
 }
 
 #[test]
@@ -342,12 +329,10 @@ fn long_work_ends_with_its_time() {
         return;
     };
     let within = |time| {
-        let limits = Limits {
-            time,
-            workers: 1,
-            ..Limits::default()
-        };
-        Served::limited(&fixture, limits)
+        Served::limited(&fixture, |limits| {
+            limits.time = time;
+            limits.workers = 1;
+        })
     };
     let answers = within(Duration::from_millis(400)).post(&long_work()).json();
     let last = &answers.as_array().unwrap()[999];
@@ -364,31 +349,14 @@ fn work_ends_with_its_client() {
     let Some(fixture) = fixtures::fixture("dev-v2") else {
         return;
     };
-    let served = Served::limited(
-        &fixture,
-        Limits {
-            time: Duration::from_secs(3600),
-            workers: 1,
-            ..Limits::default()
-        },
-    );
-    let until = |line: &str| {
-        let started = Instant::now();
-        while !served.get("/metrics").body.contains(line) {
-            assert!(started.elapsed() < Duration::from_secs(60), "{line:?}");
-            thread::sleep(Duration::from_millis(10));
-        }
-    };
-    let body = long_work();
-    let request = format!(
-        "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    let mut leaves = served.connect();
-    leaves.write_all(request.as_bytes()).unwrap();
-    until("\ntxgraph_running 1\n");
+    let served = Served::limited(&fixture, |limits| {
+        limits.time = Duration::from_secs(3600);
+        limits.workers = 1;
+    });
+    let leaves = served.begin(&long_work());
+    served.wait_for("txgraph_running 1");
     drop(leaves);
-    until("\ntxgraph_left_total 1\n");
+    served.wait_for("txgraph_left_total 1");
     // The only worker is free again.
     assert_eq!(served.get("/health").status, 200);
 }
@@ -398,15 +366,11 @@ fn too_many_requests_at_a_time_are_refused() {
     let Some(fixture) = fixtures::fixture("dev-v2") else {
         return;
     };
-    let served = Served::limited(
-        &fixture,
-        Limits {
-            time: Duration::from_secs(2),
-            workers: 1,
-            waiting: 2,
-            ..Limits::default()
-        },
-    );
+    let served = Served::limited(&fixture, |limits| {
+        limits.time = Duration::from_secs(2);
+        limits.workers = 1;
+        limits.waiting = 2;
+    });
     let request = long_work();
     let statuses: Vec<u16> = thread::scope(|scope| {
         let ask = || served.post(&request).status;

@@ -2,7 +2,7 @@
 
 use crate::{
     etherscan::Chain,
-    harness::{Indexed, Served, number, small},
+    harness::{Indexed, Served, call, number, small},
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -81,10 +81,10 @@ impl Requests {
     fn ask(&self, served: &Served) -> Vec<String> {
         let queries = self.queries.iter();
         let queries = queries.map(|query| served.get(&format!("/api?{query}")));
-        let calls = self.calls.iter().map(|(method, params)| {
-            let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-            served.post(&request.to_string())
-        });
+        let calls = self
+            .calls
+            .iter()
+            .map(|(method, params)| served.post(&call(1, method, params.clone()).to_string()));
         let answers = queries.chain(calls);
         answers
             .map(|answer| format!("{} {}", answer.status, answer.body))

@@ -3,7 +3,7 @@
 //!
 //! `TXGRAPH_SERVE_LIVE_SECONDS` is the duration (`scripts/serve-stress.sh`).
 
-use crate::harness::{Served, chain_file, number, settings};
+use crate::harness::{Served, call, chain_file, number, settings};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -93,7 +93,6 @@ fn open(folder: &Path, index: IndexChoice) -> Source {
 fn ask(served: &Served, states: &AtomicU64, turn: usize) -> Option<Answered> {
     let count = || usize::try_from(states.load(Ordering::SeqCst)).unwrap();
     let first = count() - 1;
-    let call = |id: usize, method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
     let (what, response) = match turn % 3 {
         0 => {
             let calls = vec![
@@ -310,16 +309,7 @@ const BUFFER: u64 = 64;
 /// Waits until the index of a server has this block as its newest. An attempt that meets a change of the
 /// chain may fail.
 fn wait_for_index(served: &Served, block: u64) {
-    let line = format!("\ntxgraph_index_block {block}\n");
-    let mut metrics = String::new();
-    for _ in 0..20_000 {
-        metrics = served.get("/metrics").body;
-        if metrics.contains(&line) {
-            return;
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    panic!("the index does not reach block {block}: {metrics}");
+    served.wait_for(&format!("txgraph_index_block {block}"));
 }
 
 #[test]
@@ -359,11 +349,8 @@ fn the_index_follows_the_chain() {
         wait_for_index(&served, tip - BUFFER);
         let blocks = (tip - 1..=tip).map(|number| {
             let params = json!([format!("{number:#x}"), true]);
-            let request = json!({
-                "jsonrpc": "2.0", "id": 0, "method": "eth_getBlockByNumber", "params": params
-            });
-            let block = plain.post(&request.to_string()).json();
-            block["result"]["transactions"].as_array().unwrap().clone()
+            let block = plain.result("eth_getBlockByNumber", params);
+            block["transactions"].as_array().unwrap().clone()
         });
         let transactions: Vec<Value> = blocks.flatten().collect();
         let ends = transactions.iter().flat_map(|it| [&it["from"], &it["to"]]);

@@ -1,7 +1,6 @@
 //! The page for browsers: its files, and the headers that protect it.
 
-use crate::harness::{Served, settings, small};
-use txgraph_serve::Settings;
+use crate::harness::{Served, small};
 
 #[test]
 fn the_page_is_served_with_its_policy() {
@@ -46,11 +45,7 @@ fn the_page_is_served_with_its_policy() {
 
 #[test]
 fn the_page_needs_no_token_and_gives_no_data() {
-    let token = Settings {
-        token: Some("a long secret".to_owned()),
-        ..settings()
-    };
-    let served = Served::with(&small(), token);
+    let served = Served::guarded(&small());
     assert_eq!(served.get("/").status, 200);
     assert_eq!(served.get("/page.js").status, 200);
     assert_eq!(served.post("{}").status, 401);

@@ -13,7 +13,7 @@ use std::{
     thread,
     time::Duration,
 };
-use txgraph_serve::{ACTIONS, Limits, METHODS};
+use txgraph_serve::{ACTIONS, METHODS};
 use txgraph_testkit::random::Xorshift;
 
 /// The number of requests in an ordinary run.
@@ -479,12 +479,9 @@ fn random_requests_are_answered() {
     let asked = setting("TXGRAPH_SERVE_REQUESTS");
     let count = asked.map_or(FEW, |count| usize::try_from(count).unwrap());
     let seed = setting("TXGRAPH_SERVE_SEED").unwrap_or(1);
-    let limits = Limits {
-        // Bytes that begin a request end at once, because the client ends its half of the connection.
-        send_time: Duration::from_secs(60),
-        ..Limits::default()
-    };
-    let served = Served::limited(&small(), limits);
+    // Bytes that begin a request end at once, because the client ends its half of the connection.
+    let time = Duration::from_secs(60);
+    let served = Served::limited(&small(), |limits| limits.send_time = time);
     let run = |count: usize, seed: u64| {
         thread::scope(|scope| {
             for number in 0..CLIENTS as u64 {

@@ -133,6 +133,41 @@ fn flat_traces_are_the_call_tree() {
     assert!(compared > 300, "{compared}");
 }
 
+/// The limits of an answer count the calls of one transaction, too.
+#[test]
+fn traces_of_one_transaction_are_bounded() {
+    let Some(fixture) = fixtures::fixture("small/v2") else {
+        return;
+    };
+    let mut most = (0, Value::Null, Value::Null);
+    for line in fixture.lines("call-traces").skip(1) {
+        let block = line["block"].as_u64().unwrap();
+        for one in line["result"].as_array().unwrap() {
+            let mut calls = Vec::new();
+            flatten(&one["result"], block, Vec::new(), &mut calls);
+            if calls.len() > most.0 {
+                let block = json!(format!("{block:#x}"));
+                most = (calls.len(), one["txHash"].clone(), block);
+            }
+        }
+    }
+    let (calls, hash, block) = most;
+    let tracer = json!({ "tracer": "callTracer" });
+    let all = [
+        ("trace_transaction", json!([hash])),
+        ("trace_block", json!([block])),
+        ("debug_traceTransaction", json!([hash, tracer])),
+        ("debug_traceBlockByNumber", json!([block, tracer])),
+        ("ots_traceTransaction", json!([hash])),
+    ];
+    let of = |rows| Served::limited(&fixture, |limits| limits.rows = rows);
+    let (less, enough) = (of(calls - 1), of(calls * 100));
+    for (method, params) in all {
+        less.refuses(method, params.clone(), -32005);
+        enough.result(method, params);
+    }
+}
+
 /// The fields of a call that both forms have.
 fn reduced(trace: &Value) -> Value {
     let action = &trace["action"];

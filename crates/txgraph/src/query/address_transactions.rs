@@ -1,7 +1,6 @@
 //! The transactions in which an address takes part.
 
-use super::blocks::chunks;
-use super::blocks::{Order, SIGNED};
+use super::blocks::{Order, ReceiptDetail, SIGNED, chunks};
 use crate::{Capability, Result, Source};
 use alloy_primitives::Address;
 use std::ops::ControlFlow;
@@ -51,7 +50,8 @@ impl Source {
         }
         let last = sent.blocks(blocks).first_indexed(Roles::SENDER)?;
         let last = last.map(|it| (it.block, it.transaction));
-        let last = self.transactions_at(&last.into_iter().collect())?;
+        let detail = ReceiptDetail::WithoutLogs;
+        let last = self.transactions_at(&last.into_iter().collect(), detail)?;
         let last = last.into_values().next();
         Ok(Some(last.map_or(0, |it| it.nonce().saturating_add(1))))
     }
@@ -256,7 +256,7 @@ impl AddressTransactions<'_> {
         let Some(blocks) = BlockRange::new(blocks.first.max(1), blocks.last) else {
             return Ok(ControlFlow::Continue(()));
         };
-        for chunk in chunks(blocks, self.order, REPLAYED_BLOCKS) {
+        for chunk in chunks(blocks, self.order, std::iter::repeat(REPLAYED_BLOCKS)) {
             let mut found = Vec::new();
             let replay = self.source.replay();
             let replay = replay.blocks(BlockSpec::through(chunk.first, chunk.last));

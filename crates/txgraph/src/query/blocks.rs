@@ -2,7 +2,7 @@
 
 mod content;
 
-pub use content::{NodeBlock, NodeReceipt, NodeTransaction};
+pub use content::{NodeBlock, NodeReceipt, NodeTransaction, ReceiptDetail};
 
 use content::{some, whole};
 
@@ -12,7 +12,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     ops::ControlFlow,
 };
-use txgraph_nodedb::{Block, Error as NodeError, Header, Parts, Scratch};
+use txgraph_nodedb::{Block, Error as NodeError, Header, Parts, Scratch, Withdrawal};
 use txgraph_transfers::{BlockRange, BlockRanges, SourceError};
 use txgraph_work::Retry;
 
@@ -25,8 +25,15 @@ pub(super) const SIGNED: Parts = Parts {
     withdrawals: false,
 };
 
-/// Blocks that a thread reads at a time, under one snapshot.
+/// Blocks that a thread reads at a time, under one snapshot. The first chunks are smaller, for queries
+/// that end soon.
 const CHUNK_BLOCKS: u64 = 128;
+
+/// Blocks of which some transactions are read under one snapshot. They may be full, and far apart.
+const BLOCKS_PER_TASK: usize = 16;
+
+/// Headers that are read under one snapshot.
+const HEADERS_PER_TASK: usize = 512;
 
 /// Chunks that are read before the first of them is delivered, for each thread. The largest result of
 /// a chunk is the whole content of its blocks.
@@ -141,26 +148,95 @@ impl Source {
         Ok(reread("a header", || node.db().snapshot()?.header(block))?)
     }
 
+    /// The times of blocks, in seconds since 1970.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::header`].
+    pub(super) fn times(&self, blocks: &[u64]) -> Result<Vec<u64>> {
+        let node = self.node(Capability::Blocks)?;
+        let read = |blocks: &[u64], _: &mut Scratch| {
+            reread("headers", || {
+                let snapshot = node.db().snapshot()?;
+                let time = |block: &u64| snapshot.header(*block).map(|it| it.timestamp);
+                blocks.iter().map(time).collect()
+            })
+        };
+        let mut all = Vec::with_capacity(blocks.len());
+        let tasks = blocks.chunks(HEADERS_PER_TASK);
+        self.in_order(tasks, read, |mut times: Vec<u64>| {
+            all.append(&mut times);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    /// The number of transactions of a block.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::header`].
+    pub fn transaction_count(&self, block: u64) -> Result<u64> {
+        self.read_block(block, Parts::default(), |block| Ok(block.body.tx_count))
+    }
+
+    /// The headers of the ommers of a block; none since the merge.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::header`].
+    pub fn ommers(&self, block: u64) -> Result<Vec<Header>> {
+        self.read_block(block, Parts::default(), |block| {
+            block.check_header()?;
+            block.ommers()
+        })
+    }
+
+    /// The header and the withdrawals of a block; none before Shanghai.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::header`].
+    pub fn withdrawals(&self, block: u64) -> Result<(Header, Vec<Withdrawal>)> {
+        let parts = Parts {
+            withdrawals: true,
+            ..Parts::default()
+        };
+        self.read_block(block, parts, |block| {
+            let header = block.check_header()?.clone();
+            Ok((header, block.withdrawals().to_vec()))
+        })
+    }
+
     /// A block with its transactions, and with their receipts if `receipts`.
     ///
     /// # Errors
     ///
     /// As [`Self::header`], and if a part of it is not stored.
     pub fn block(&self, block: u64, receipts: bool) -> Result<NodeBlock> {
+        let parts = Parts { receipts, ..WHOLE };
+        self.read_block(block, parts, |block| whole(block, receipts))
+    }
+
+    /// Reads some of a block.
+    fn read_block<T>(
+        &self,
+        block: u64,
+        parts: Parts,
+        read: impl Fn(&mut Block<'_>) -> txgraph_nodedb::Result<T>,
+    ) -> Result<T> {
         let node = self.node(Capability::Blocks)?;
-        let mut found = reread("a block", || {
-            let mut found = Vec::new();
-            let blocks = BlockRange::one(block);
-            let parts = Parts { receipts, ..WHOLE };
-            let read = &mut |block: &mut Block<'_>| {
-                found.push(whole(block, receipts)?);
+        let found = reread("a block", || {
+            let mut found = None;
+            let visit = &mut |block: &mut Block<'_>| {
+                found = Some(read(block)?);
                 Ok(ControlFlow::Continue(()))
             };
             let snapshot = node.db().snapshot()?;
-            snapshot.for_each_block(blocks, parts, &mut Scratch::default(), read)?;
+            let blocks = BlockRange::one(block);
+            snapshot.for_each_block(blocks, parts, &mut Scratch::default(), visit)?;
             Ok(found)
         })?;
-        let found = found.pop();
         found.ok_or_else(|| Error::unavailable(format!("block {block} was not read")))
     }
 
@@ -200,7 +276,7 @@ impl Source {
         self.scan_blocks(blocks, order, WHOLE, read, each)
     }
 
-    /// Transactions by block and index, with their receipts.
+    /// Transactions by block and index, with as much of their receipts as `detail` says.
     ///
     /// # Errors
     ///
@@ -208,27 +284,37 @@ impl Source {
     pub fn transactions_at(
         &self,
         places: &BTreeSet<(u64, u32)>,
+        detail: ReceiptDetail,
     ) -> Result<BTreeMap<(u64, u32), NodeTransaction>> {
         let node = self.node(Capability::Blocks)?;
+        // Withdrawals need the header of every block.
+        let parts = Parts {
+            withdrawals: false,
+            receipts: detail != ReceiptDetail::None,
+            ..WHOLE
+        };
         let mut by_block: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
         for (block, index) in places {
             by_block.entry(*block).or_default().insert(*index);
         }
+        let by_block: Vec<_> = by_block.into_iter().collect();
         let mut all = BTreeMap::new();
-        let read = |(block, indices): (u64, BTreeSet<u32>), scratch: &mut Scratch| {
+        let read = |blocks: &[(u64, BTreeSet<u32>)], scratch: &mut Scratch| {
             reread("transactions", || {
                 let mut found = Vec::new();
-                let blocks = BlockRange::one(block);
-                let read = &mut |block: &mut Block<'_>| {
-                    found = some(block, &indices)?;
-                    Ok(ControlFlow::Continue(()))
-                };
                 let snapshot = node.db().snapshot()?;
-                snapshot.for_each_block(blocks, TRANSACTIONS, scratch, read)?;
+                for (block, indices) in blocks {
+                    let read = &mut |block: &mut Block<'_>| {
+                        found.append(&mut some(block, indices, detail)?);
+                        Ok(ControlFlow::Continue(()))
+                    };
+                    let block = BlockRange::one(*block);
+                    snapshot.for_each_block(block, parts, scratch, read)?;
+                }
                 Ok(found)
             })
         };
-        self.in_order(by_block, read, |found| {
+        self.in_order(by_block.chunks(BLOCKS_PER_TASK), read, |found| {
             for transaction in found {
                 let place = (transaction.header.number, transaction.index);
                 all.insert(place, transaction);
@@ -273,7 +359,8 @@ impl Source {
                 Ok(found)
             })
         };
-        self.in_order(chunks(blocks, order, CHUNK_BLOCKS), read, |mut found| {
+        let sizes = growing(1, 2, CHUNK_BLOCKS);
+        self.in_order(chunks(blocks, order, sizes), read, |mut found| {
             if order == Order::NewestFirst {
                 found.reverse();
             }
@@ -311,15 +398,22 @@ impl Source {
     }
 }
 
-/// Parts of a range, in order, of at most `most` blocks.
+/// Sizes of chunks: `first`, and then each `factor` times the one before, up to `most`.
+pub(super) fn growing(first: u64, factor: u64, most: u64) -> impl Iterator<Item = u64> {
+    let next = move |size: &u64| Some(size.saturating_mul(factor).min(most));
+    std::iter::successors(Some(first), next)
+}
+
+/// Parts of a range, in order, with as many blocks as `sizes` says. The last one may have fewer.
 pub(super) fn chunks(
     blocks: BlockRange,
     order: Order,
-    most: u64,
+    mut sizes: impl Iterator<Item = u64>,
 ) -> impl Iterator<Item = BlockRange> {
     let mut rest = BlockRange::new(blocks.first, blocks.last);
     std::iter::from_fn(move || {
         let left = rest?;
+        let most = sizes.next()?;
         let (chunk, others) = match order {
             Order::OldestFirst => {
                 let chunk = left.prefix(most);
@@ -367,12 +461,6 @@ const WHOLE: Parts = Parts {
     ..Parts::ALL
 };
 
-/// Withdrawals need the header of every block.
-const TRANSACTIONS: Parts = Parts {
-    withdrawals: false,
-    ..WHOLE
-};
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -381,12 +469,15 @@ mod tests {
     fn chunks_cover_a_range_once_in_both_orders() {
         for (first, last) in [(0, 0), (5, 5), (0, 127), (0, 128), (7, 1000), (3, 130)] {
             let blocks = BlockRange::new(first, last).unwrap();
-            let up: Vec<_> = chunks(blocks, Order::OldestFirst, 128).collect();
+            let sizes = || growing(1, 2, 128);
+            let up: Vec<_> = chunks(blocks, Order::OldestFirst, sizes()).collect();
             let seen: Vec<u64> = up.iter().flat_map(|it| it.first..=it.last).collect();
             assert_eq!(seen, (first..=last).collect::<Vec<_>>());
             assert!(up.iter().all(|it| it.blocks() <= 128));
-            let mut down: Vec<_> = chunks(blocks, Order::NewestFirst, 128).collect();
-            assert_eq!(down[0].last, last);
+            let mut down: Vec<_> = chunks(blocks, Order::NewestFirst, sizes()).collect();
+            assert_eq!(down[0], BlockRange::one(last));
+            let mut whole = down[..down.len() - 1].iter().zip(sizes());
+            assert!(whole.all(|(chunk, size)| chunk.blocks() == size));
             down.reverse();
             let seen: Vec<u64> = down.iter().flat_map(|it| it.first..=it.last).collect();
             assert_eq!(seen, (first..=last).collect::<Vec<_>>());

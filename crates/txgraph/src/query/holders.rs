@@ -13,10 +13,15 @@ use std::{cmp::Reverse, ops::ControlFlow};
 use txgraph_analysis::{ColumnType, Table};
 use txgraph_export::Written;
 use txgraph_graph::{AmountSum, widen};
-use txgraph_transfers::{BlockRanges, ScanReport, TokenStandard};
+use txgraph_transfers::{BlockRanges, ScanReport, TokenStandard, Transfer};
 
-/// Addresses whose amounts are kept. More need a gigabyte.
-const ADDRESSES_MAX: usize = 8_000_000;
+/// The size of the table of amounts.
+const LIMITS: Limits = Limits {
+    first_removal: 1_000_000,
+    holders: 13_000_000,
+    // 16.7 million slots of a hash table, 1.1 GB.
+    addresses: 14_000_000,
+};
 
 /// Addresses whose balances the token is asked for. A call takes some ten microseconds.
 const ASKED_MAX: usize = 100_000;
@@ -90,11 +95,88 @@ impl Source {
 struct Sums {
     transfers: u64,
     standard: Option<TokenStandard>,
-    /// Who has something, the largest amount first.
+    /// Who has something, the largest amount first: as many as can be listed.
     held: Vec<(Address, AmountSum)>,
+    /// The number of other holders, and the sum of their amounts.
+    others: (u64, AmountSum),
     /// Who sent more than they received, ascending.
     negative: Vec<Address>,
     scan: ScanReport,
+}
+
+/// How many addresses a table of amounts has.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// From this many addresses on, those that have nothing are removed.
+    first_removal: usize,
+    /// The holders that can be answered.
+    holders: usize,
+    /// All addresses: holders, and room for addresses that have nothing in the end.
+    addresses: usize,
+}
+
+/// The amount that each address received and did not send, modulo 2^320.
+struct Amounts {
+    by_address: AddressHashMap<AmountSum>,
+    limits: Limits,
+    next_removal: usize,
+}
+
+impl Amounts {
+    fn new(limits: Limits) -> Self {
+        Self {
+            by_address: AddressHashMap::default(),
+            limits,
+            next_removal: limits.first_removal,
+        }
+    }
+
+    fn add(&mut self, transfer: &Transfer) {
+        let amount = widen(transfer.value);
+        let received = self.by_address.entry(transfer.to_address).or_default();
+        *received = received.wrapping_add(amount);
+        let sent = self.by_address.entry(transfer.from_address).or_default();
+        *sent = sent.wrapping_sub(amount);
+    }
+
+    /// Removes addresses that have nothing if there are many addresses. Returns whether there is room for
+    /// others.
+    fn make_room(&mut self) -> bool {
+        if self.by_address.len() <= self.next_removal {
+            return true;
+        }
+        // Removals in place leave marks, for which the table would grow.
+        let all = self.by_address.drain();
+        let held: Vec<_> = all.filter(|(_, amount)| !amount.is_zero()).collect();
+        self.by_address.extend(held);
+        let left = self.by_address.len();
+        // A removal looks at all addresses. Half as many others pay for it.
+        let Limits {
+            first_removal,
+            holders,
+            addresses,
+        } = self.limits;
+        self.next_removal = (left + left / 2).clamp(first_removal, addresses);
+        left <= holders
+    }
+}
+
+/// Keeps the largest amounts, in order; among equals, the lower address. Returns the number of others and
+/// their sum.
+fn keep_largest(held: &mut Vec<(Address, AmountSum)>, count: usize) -> (u64, AmountSum) {
+    let key = |(address, amount): &(Address, AmountSum)| (Reverse(*amount), *address);
+    let mut others = (0, AmountSum::ZERO);
+    if count < held.len() {
+        held.select_nth_unstable_by_key(count, key);
+        for (_, amount) in held.drain(count..) {
+            // As it would be listed.
+            let amount: U256 = amount.saturating_to();
+            others = (others.0 + 1, others.1.wrapping_add(widen(amount)));
+        }
+        held.shrink_to_fit();
+    }
+    held.sort_unstable_by_key(key);
+    others
 }
 
 impl<'s> Holders<'s> {
@@ -127,7 +209,8 @@ impl<'s> Holders<'s> {
     fn read(&self) -> Result<TokenHolders<'s>> {
         let query = Transfers::new(self.source)
             .select(self.selection.clone())
-            .prepare()?;
+            .prepare()?
+            .numbers_only();
         let blocks = query.blocks().clone();
         let sums = self.sums(&query)?;
         let mut notes = Vec::new();
@@ -148,9 +231,10 @@ impl<'s> Holders<'s> {
             ));
         }
         holders.sort_unstable_by_key(|it| (Reverse(it.amount), it.address));
-        let more = holders.len().saturating_sub(self.limit) as u64;
+        let (others, of_others) = sums.others;
+        let more = holders.len().saturating_sub(self.limit) as u64 + others;
         let all = holders.iter().map(|it| widen(it.amount));
-        let total = all.fold(AmountSum::ZERO, AmountSum::wrapping_add);
+        let total = all.fold(of_others, AmountSum::wrapping_add);
         holders.truncate(self.limit);
         let listed = holders.iter();
         if listed
@@ -194,39 +278,38 @@ impl<'s> Holders<'s> {
 
     /// Adds up the amounts that each address received and did not send.
     fn sums(&self, query: &super::PreparedTransfers<'_>) -> Result<Sums> {
-        // The amounts modulo 2^320: what was sent is subtracted.
-        let mut amounts: AddressHashMap<AmountSum> = AddressHashMap::default();
+        let mut amounts = Amounts::new(LIMITS);
         let (mut transfers, mut standard) = (0, None);
         let scan = query.for_each(|batch| {
             for transfer in &batch.transfers {
                 transfers += 1;
                 standard.get_or_insert(transfer.token_standard);
-                let amount = widen(transfer.value);
-                let received = amounts.entry(transfer.to_address).or_default();
-                *received = received.wrapping_add(amount);
-                let sent = amounts.entry(transfer.from_address).or_default();
-                *sent = sent.wrapping_sub(amount);
+                amounts.add(transfer);
             }
-            match amounts.len() > ADDRESSES_MAX {
-                true => Err(Error::usage(format!(
-                    "the token has more than {ADDRESSES_MAX} holders; ask for fewer blocks"
+            match amounts.make_room() {
+                true => Ok(ControlFlow::Continue(())),
+                false => Err(Error::usage(format!(
+                    "the token has more than {} holders; ask for fewer blocks",
+                    LIMITS.holders
                 ))),
-                false => Ok(ControlFlow::Continue(())),
             }
         })?;
+        let mut amounts = amounts.by_address;
         // Mints come from the zero address, which is no holder.
         amounts.remove(&Address::ZERO);
         let is_negative = |amount: &AmountSum| amount.bit(AmountSum::BITS - 1);
         let (negative, mut held): (Vec<_>, Vec<_>) = (amounts.into_iter())
             .filter(|(_, amount)| !amount.is_zero())
             .partition(|(_, amount)| is_negative(amount));
-        held.sort_unstable_by_key(|(address, amount)| (Reverse(*amount), *address));
+        // The token can state that each listed holder has nothing. Then the next ones are listed.
+        let others = keep_largest(&mut held, self.limit.saturating_mul(2));
         let mut negative: Vec<_> = negative.into_iter().map(|(address, _)| address).collect();
         negative.sort_unstable();
         Ok(Sums {
             transfers,
             standard,
             held,
+            others,
             negative,
             scan,
         })
@@ -319,9 +402,9 @@ impl<'s> Holders<'s> {
                 "{balances} the sum of transfers: the token does not state the balance"
             ));
         }
-        let left = holders.len().saturating_sub(asked.len());
+        let left = holders.len().saturating_sub(asked.len()) as u64 + sums.others.0;
         if self.limit > ASKED_MAX && left > 0 {
-            let others = number(left as u64, "holder", "holders");
+            let others = number(left, "holder", "holders");
             notes.push(format!("the amounts of {others} are sums of transfers"));
         }
         Ok(Some(span.last))
@@ -380,5 +463,89 @@ impl TokenHolders<'_> {
             ("notes", json!(self.notes)),
         ];
         write_table(self.source, outputs, &about, &fields, &self.table)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(number: u64) -> Address {
+        Address::left_padding_from(&number.to_be_bytes())
+    }
+
+    fn moved(from: u64, to: u64, value: u64) -> Transfer {
+        Transfer {
+            from_address: address(from),
+            to_address: address(to),
+            value: U256::from(value),
+            ..Transfer::first_of(1)
+        }
+    }
+
+    /// Amounts that pass through a thousand addresses, with and without removals.
+    #[test]
+    fn removals_change_no_amount() {
+        let limits = Limits {
+            first_removal: 10,
+            holders: 80,
+            addresses: 100,
+        };
+        let mut plain = Amounts::new(Limits {
+            first_removal: usize::MAX,
+            ..limits
+        });
+        let mut removing = Amounts::new(limits);
+        let mut largest = 0;
+        for number in 1..1000_u64 {
+            // Each tenth keeps a part, and some of these send more than they have.
+            let kept = u64::from(number.is_multiple_of(20));
+            let sent = 5 - kept + 7 * u64::from(number.is_multiple_of(300));
+            for transfer in [
+                moved(0, number, 5),
+                moved(number, 1_000_000 + number % 7, sent),
+            ] {
+                plain.add(&transfer);
+                removing.add(&transfer);
+            }
+            assert!(plain.make_room() && removing.make_room(), "{number}");
+            largest = largest.max(removing.by_address.len());
+        }
+        assert!(largest <= 101, "{largest}");
+        assert!(removing.by_address.capacity() < 200);
+        assert!(plain.by_address.len() > 1000);
+        plain.by_address.retain(|_, amount| !amount.is_zero());
+        removing.by_address.retain(|_, amount| !amount.is_zero());
+        assert_eq!(removing.by_address, plain.by_address);
+        // More holders than there is room for.
+        let all_have = (2000..2200).all(|number| {
+            removing.add(&moved(0, number, 1));
+            removing.make_room()
+        });
+        assert!(!all_have);
+    }
+
+    #[test]
+    fn the_largest_are_the_first_of_all_in_order() {
+        let all: Vec<_> = (0..100_u64)
+            .map(|number| {
+                (
+                    address(number * 37 % 100),
+                    AmountSum::from(number * number % 17 + 1),
+                )
+            })
+            .collect();
+        let mut sorted = all.clone();
+        sorted.sort_by_key(|(address, amount)| (Reverse(*amount), *address));
+        for count in [0, 1, 2, 50, 99, 100, 101, usize::MAX] {
+            let mut held = all.clone();
+            let others = keep_largest(&mut held, count);
+            let (listed, rest) = sorted.split_at(count.min(100));
+            assert_eq!(held, listed);
+            let sum = rest
+                .iter()
+                .fold(AmountSum::ZERO, |sum, (_, amount)| sum + *amount);
+            assert_eq!(others, (rest.len() as u64, sum));
+        }
     }
 }

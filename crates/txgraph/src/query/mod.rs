@@ -17,6 +17,7 @@ mod logs;
 mod malformed;
 mod measure;
 mod neighbors;
+mod newest;
 mod paths;
 mod patterns;
 mod query_metadata;
@@ -33,7 +34,7 @@ mod watch;
 pub use address_transactions::AddressTransactions;
 pub use analyze::{Analysis, Analyze, MeasuredGraph, PreparedAnalysis};
 pub use analyze::{AnalysisFormat, AnalysisOutput};
-pub use blocks::{FinalBlocks, NodeBlock, NodeReceipt, NodeTransaction, Order};
+pub use blocks::{FinalBlocks, NodeBlock, NodeReceipt, NodeTransaction, Order, ReceiptDetail};
 pub use branch_ends::BranchEnds;
 pub use era::{ExportEra, ExportedEra};
 pub use holders::{Holders, TokenHolder, TokenHolders};
@@ -52,10 +53,11 @@ pub use replay::{
 };
 pub use replay::{
     AccountStatement, Activity, AddressProfile, Approval, ApprovalKind, Approvals, AssetBalance,
-    ContractFacts, Counterparty, Creation, Creator, Entry, FirstSent, GrantedApproval, HeldItem,
-    MovedAsset, OpenApprovals, Profile, ProfileState, ReplayOutput, ReplayedTransfers,
-    RunDifference, RunParts, SlotChange, SlotChanges, SlotHistory, Statement, StatementRow,
-    TransactionSummary, Unrecorded, VerifiedStatement,
+    BlockProof, ContractFacts, Counterparty, Creation, Creator, Entry, FirstSent, GrantedApproval,
+    HeldItem, MovedAsset, OpenApprovals, Profile, ProfileState, ProvenStatement, ReplayOutput,
+    ReplayedTransfers, RunDifference, RunParts, SlotChange, SlotChanges, SlotHistory, Statement,
+    StatementRow, TransactionProof, TransactionSummary, Unrecorded, VerifiedStatement,
+    WithdrawalProof, verify_proofs,
 };
 pub use search::{DetachedGraph, GraphOutputs, WrittenGraph};
 pub use search::{GraphResult, Hops, PreparedSearch, Search, SearchOptions};

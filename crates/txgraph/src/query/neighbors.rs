@@ -213,7 +213,7 @@ const fn key(edge: &StoredEdge) -> Key {
 }
 
 /// Refuses a result whose last block was replaced.
-fn check_last(from: &dyn TransferSource, report: &ScanReport) -> Result<()> {
+pub(super) fn check_last(from: &dyn TransferSource, report: &ScanReport) -> Result<()> {
     let (Some(span), Some(hash)) = (report.covered.span(), report.last_block_hash) else {
         return Ok(());
     };

@@ -1,5 +1,6 @@
 //! Open approvals: against the logs that the node returned, and calls by signature.
 
+use crate::executed;
 use std::collections::BTreeMap;
 use txgraph::{Address, ApprovalKind, B256, Method, Source, U256};
 use txgraph_testkit::fixtures::{self, Fixture};
@@ -50,10 +51,8 @@ fn approvals_are_those_of_the_contracts() {
         let Some(fixture) = fixtures::fixture(name) else {
             continue;
         };
-        let genesis = fixtures::root().unwrap().join(name).join("genesis.json");
         let folder = fixture.unpack();
-        let source = Source::builder(folder.path()).chain_file(genesis);
-        let source = source.open().unwrap();
+        let source = executed(folder.path(), name);
         let mut wanted = BTreeMap::new();
         for ((token, owner, spender, id), block) in granted(&fixture) {
             let left = match id {

@@ -10,12 +10,14 @@ mod slot_history;
 mod source;
 mod statement;
 mod swaps;
+mod transactions;
 
 use serde_json::json;
 use std::{
     collections::BTreeSet,
     fs,
     ops::ControlFlow,
+    path::Path,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
@@ -37,6 +39,17 @@ const PEELER: Address = address!("0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0");
 
 fn open(fixture: &Fixture) -> Source {
     let source = Source::builder(fixture.path()).threads(2).chunk_blocks(1);
+    source.open().unwrap()
+}
+
+/// A folder with the data of a chain, under the rules of the chain of this name.
+fn executed(folder: &Path, chain: &str) -> Source {
+    let roots = [Some(fixtures::testdata()), fixtures::root()].into_iter();
+    let mut genesis = roots
+        .flatten()
+        .map(|root| root.join(chain).join("genesis.json"));
+    let genesis = genesis.find(|path| path.exists()).unwrap();
+    let source = Source::builder(folder).chain_file(genesis);
     source.open().unwrap()
 }
 
@@ -367,11 +380,7 @@ fn a_replay_reports_progress() {
 #[test]
 fn calls_read_past_states() {
     let fixture = small();
-    let chain = fixtures::testdata().join("small/v2/genesis.json");
-    let source = Source::builder(fixture.path())
-        .chain_file(chain)
-        .open()
-        .unwrap();
+    let source = executed(fixture.path(), "small/v2");
     // totalSupply()
     let call = |block| {
         source

@@ -1,5 +1,6 @@
 //! Histories of slots: against the state after every block.
 
+use crate::executed;
 use alloy_primitives::{Address, B256, U256};
 use std::collections::BTreeSet;
 use txgraph::{ErrorKind, SlotChanges, Source};
@@ -19,16 +20,6 @@ fn asked(fixture: &Fixture) -> BTreeSet<(Address, B256)> {
     slots
         .chain(wrong.map(|(_, address, slot, ..)| (address, slot)))
         .collect()
-}
-
-/// A source with the rules of the chain of another fixture.
-fn open(fixture: &Fixture, chain: &Fixture) -> Source {
-    let roots = [Some(fixtures::testdata()), fixtures::root()];
-    let mut genesis =
-        (roots.into_iter().flatten()).map(|root| root.join(&chain.name).join("genesis.json"));
-    let genesis = genesis.find(|path| path.exists()).unwrap();
-    let source = Source::builder(fixture.path()).chain_file(genesis);
-    source.open().unwrap()
 }
 
 /// The value after each block, by the history and by the state.
@@ -66,7 +57,7 @@ fn check(source: &Source, found: &SlotChanges<'_>, step: usize) {
 fn a_history_has_the_value_after_every_block() {
     let (mut slots, mut changes) = (0, 0);
     for fixture in fixtures::committed() {
-        let source = open(&fixture, &fixture);
+        let source = executed(fixture.path(), &fixture.name);
         for (address, slot) in asked(&fixture) {
             let history = source.slot_history(address, slot.into());
             let found = history.run().unwrap();
@@ -93,7 +84,7 @@ fn histories_of_large_chains_are_those_of_their_states() {
         let Some(fixture) = fixtures::fixture(name) else {
             continue;
         };
-        let source = open(&fixture, &fixture);
+        let source = executed(fixture.path(), &fixture.name);
         let wrong = wrong_answers(&fixture);
         let is_wrong = |it: &(Address, B256)| {
             let mut wrong = wrong.iter();
@@ -126,7 +117,7 @@ fn changes_behind_the_stored_state_are_executed() {
         let Some(fixture) = fixtures::fixture(name) else {
             continue;
         };
-        let source = open(&fixture, &fixture);
+        let source = executed(fixture.path(), &fixture.name);
         // Balances of tokens that moved in the newest blocks.
         let transfers = source.transfers().blocks(98..127).collect().unwrap();
         let mut found = 0;
@@ -173,7 +164,7 @@ fn a_range_without_change_sets_is_refused() {
             continue;
         };
         let full = fixture.full_chain().unwrap();
-        let (pruned, whole) = (open(&fixture, &full), open(&full, &full));
+        let [pruned, whole] = [&fixture, &full].map(|it| executed(it.path(), &full.name));
         let asked = asked(&full);
         let some = asked.len() / 30 + 1;
         let mut changes = 0;

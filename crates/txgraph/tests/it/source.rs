@@ -10,6 +10,7 @@ use txgraph::{
     ProtectedPaths, Result, RunControl, Source, SourceError, SourceSpec, TransferFilter,
     TransferSource,
 };
+use txgraph_testkit::fixtures::Fixture;
 
 #[test]
 fn a_plain_path_is_a_data_directory() {
@@ -88,6 +89,13 @@ impl Backend for TransfersOnly {
     }
 }
 
+impl TransfersOnly {
+    fn open(fixture: &Fixture) -> Self {
+        let source = Source::open(fixture.path()).unwrap();
+        Self(source, ProtectedPaths::default())
+    }
+}
+
 /// The first query meets a reorganization.
 #[derive(Debug)]
 struct ReorganizedOnce(TransfersOnly, AtomicBool);
@@ -122,9 +130,8 @@ impl Backend for ReorganizedOnce {
 fn collecting_starts_again_and_calling_a_function_does_not() {
     let fixture = small();
     let open = || {
-        let inner = Source::open(fixture.path()).unwrap();
-        let inner = TransfersOnly(inner, ProtectedPaths::default());
-        Source::with_backend("test:small", ReorganizedOnce(inner, AtomicBool::new(false)))
+        let backend = ReorganizedOnce(TransfersOnly::open(&fixture), AtomicBool::new(false));
+        Source::with_backend("test:small", backend)
     };
     assert!(!open().transfers().collect().unwrap().is_empty());
     let source = open();
@@ -137,12 +144,9 @@ fn collecting_starts_again_and_calling_a_function_does_not() {
 #[test]
 fn settings_and_control_reach_a_backend_of_a_program() {
     let fixture = small();
-    let backend = || {
-        let inner = Source::open(fixture.path()).unwrap();
-        TransfersOnly(inner, ProtectedPaths::default())
-    };
     let open = |config: &Config, control: &RunControl| {
-        Source::with_backend_and("test:small", backend(), config, control)
+        let backend = TransfersOnly::open(&fixture);
+        Source::with_backend_and("test:small", backend, config, control)
     };
     let control = RunControl::default();
     let source = open(&Config::default(), &control).unwrap();
@@ -162,9 +166,7 @@ fn settings_and_control_reach_a_backend_of_a_program() {
 #[test]
 fn unsupported_requests_are_refused() {
     let fixture = small();
-    let inner = Source::open(fixture.path()).unwrap();
-    let backend = TransfersOnly(inner, ProtectedPaths::default());
-    let source = Source::with_backend("test:small", backend);
+    let source = Source::with_backend("test:small", TransfersOnly::open(&fixture));
     assert!(!source.transfers().collect().unwrap().is_empty());
     let refused = |result: Result<()>, capability: Capability| {
         let error = result.unwrap_err();

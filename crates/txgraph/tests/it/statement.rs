@@ -1,5 +1,6 @@
 //! Statements of accounts: against all transfers of a chain, and against its state.
 
+use crate::executed;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph::{
@@ -9,7 +10,7 @@ use txgraph::{
 use txgraph_testkit::fixtures::{self, Fixture};
 
 /// The chains that were executed, each with its genesis beside it.
-fn executed() -> Vec<(Fixture, fixtures::Unpacked)> {
+fn chains() -> Vec<(Fixture, fixtures::Unpacked)> {
     let chains = ["dev-v1", "dev-v2", "long-v2", "masked/v1", "masked/v2"].into_iter();
     chains
         .filter_map(fixtures::fixture)
@@ -18,15 +19,6 @@ fn executed() -> Vec<(Fixture, fixtures::Unpacked)> {
             (fixture, folder)
         })
         .collect()
-}
-
-fn open(fixture: &Fixture, folder: &fixtures::Unpacked) -> Source {
-    let genesis = fixtures::root()
-        .unwrap()
-        .join(&fixture.name)
-        .join("genesis.json");
-    let source = Source::builder(folder.path()).chain_file(genesis);
-    source.open().unwrap()
 }
 
 /// All movements of a chain, with fees.
@@ -148,8 +140,8 @@ fn check(statement: &AccountStatement<'_>) {
 
 #[test]
 fn statements_have_every_movement() {
-    for (fixture, folder) in executed() {
-        let source = open(&fixture, &folder);
+    for (fixture, folder) in chains() {
+        let source = executed(folder.path(), &fixture.name);
         let all = everything(&source);
         let ends = all.iter().flat_map(|it| [it.from_address, it.to_address]);
         let accounts: BTreeSet<Address> = ends.filter(|it| !it.is_zero()).collect();
@@ -185,10 +177,10 @@ fn statements_have_every_movement() {
 
 #[test]
 fn a_statement_of_some_blocks_continues_the_one_before() {
-    let [(fixture, folder), ..] = &executed()[..] else {
+    let [(fixture, folder), ..] = &chains()[..] else {
         return;
     };
-    let source = open(fixture, folder);
+    let source = executed(folder.path(), &fixture.name);
     let tip = source.tip().unwrap();
     for name in ["weth", "usd6"] {
         let address = fixture.truth["contracts"][name].as_str().unwrap();
@@ -222,9 +214,7 @@ fn rewards_of_blocks_and_ommers_are_rows() {
 #[test]
 fn a_damaged_row_is_named() {
     let [_, fixture] = fixtures::committed();
-    let genesis = fixtures::testdata().join("small/v2/genesis.json");
-    let source = Source::builder(fixture.path()).chain_file(genesis);
-    let source = source.open().unwrap();
+    let source = executed(fixture.path(), "small/v2");
     let account: Address = "0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c"
         .parse()
         .unwrap();
@@ -293,10 +283,10 @@ fn sums(table: &Table, amount: &str, currency: &str) -> BTreeMap<String, U256> {
 
 #[test]
 fn accounting_programs_get_the_same_sums() {
-    let [_, (fixture, folder), ..] = &executed()[..] else {
+    let [_, (fixture, folder), ..] = &chains()[..] else {
         return;
     };
-    let source = open(fixture, folder);
+    let source = executed(folder.path(), &fixture.name);
     let mut rows = 0;
     for account in fixture.truth["accounts"].as_object().unwrap().values() {
         let Some(address) = account.as_str() else {

@@ -1,7 +1,8 @@
 //! The swaps of a whole chain, against the events of its pools.
 
+use crate::executed;
 use std::collections::BTreeMap;
-use txgraph::{Address, Netting, Source, Swap, U256, netting};
+use txgraph::{Address, Netting, Swap, U256, netting};
 use txgraph_testkit::fixtures::{self, Fixture};
 
 /// `Swap` of the second version of Uniswap: amounts in and out of both tokens.
@@ -40,9 +41,7 @@ fn swaps_are_those_that_pools_report() {
         return;
     };
     let folder = fixture.unpack();
-    let genesis = fixtures::root().unwrap().join("dev-v2/genesis.json");
-    let source = Source::builder(folder.path()).chain_file(genesis).open();
-    let source = source.unwrap();
+    let source = executed(folder.path(), "dev-v2");
     let contract = |name: &str| -> Address {
         let text = fixture.truth["contracts"][name].as_str().unwrap();
         text.parse().unwrap()

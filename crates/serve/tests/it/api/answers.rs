@@ -1,6 +1,6 @@
 //! Answers on the committed chain.
 
-use super::{get, open, refused, rows, token};
+use super::{BUSY, END, ROOT, get, open, refused, rows, token};
 use crate::harness::{Served, read_response, small};
 use serde_json::{Value, json};
 use std::{
@@ -12,15 +12,6 @@ use txgraph_testkit::{
     fixtures::{self, Fixture},
     naive,
 };
-
-/// An address of the small chain with transfers of several tokens.
-const BUSY: &str = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
-
-/// The root of a peel chain.
-const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
-
-/// The end of it.
-const END: &str = "0x5149f9591ad4bba78320c6e8f09fca122bd2441e";
 
 fn hex(address: Address) -> String {
     format!("{address:#x}")

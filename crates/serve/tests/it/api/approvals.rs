@@ -1,16 +1,12 @@
 //! Open approvals: the bytes that the library writes, and the same in answers.
 
 use super::{
-    get, open, refused, rows,
+    OWNER, SPENDER, get, open, refused, rows,
     written::{CSV, check_fields, check_file, written},
 };
 use crate::harness::{Served, small};
 use serde_json::json;
 use txgraph::{AnalysisFormat, OpenApprovals};
-use txgraph_serve::Limits;
-
-const OWNER: &str = "0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529";
-const SPENDER: &str = "0x23b9f8b9c7624bf5bbdc966963cd2888b8a46c5c";
 
 #[test]
 fn approvals_are_those_of_the_library() {
@@ -79,11 +75,7 @@ fn approvals_are_those_of_the_library() {
 
 #[test]
 fn large_lists_are_refused() {
-    let limits = Limits {
-        rows: 1,
-        ..Limits::default()
-    };
-    let served = Served::limited(&small(), limits);
+    let served = Served::limited(&small(), |limits| limits.rows = 1);
     get(&served, &format!("approvals?address={OWNER}"));
     let (status, code, message) = refused(
         &served,

@@ -1,20 +1,11 @@
 //! The OpenAPI document against the server.
 
-use super::{get, refused, with_names};
+use super::{BUSY, END, OWNER, ROOT, get, refused, with_names};
 use crate::harness::small;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use txgraph::{Label, Labels};
 use txgraph_serve::Names;
-
-const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
-const OTHER: &str = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
-
-/// The end of a peel chain that begins at the root.
-const END: &str = "0x5149f9591ad4bba78320c6e8f09fca122bd2441e";
-
-/// An account with an open approval.
-const OWNER: &str = "0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529";
 
 /// A request for each path, with as many fields in its answer as the small chain has.
 fn samples() -> Vec<(&'static str, String)> {
@@ -30,19 +21,19 @@ fn samples() -> Vec<(&'static str, String)> {
         ("/v1/block", "block=20".to_owned()),
         (
             "/v1/common",
-            format!("address={root}&address={OTHER}&hops=2"),
+            format!("address={root}&address={BUSY}&hops=2"),
         ),
         ("/v1/graph", format!("root={root}&hops=2&direction=both")),
         ("/v1/info", String::new()),
         ("/v1/labels", format!("address={root}&address={token}")),
         ("/v1/neighbors", format!("address={root}")),
         ("/v1/openapi.json", String::new()),
-        ("/v1/path", format!("from={root}&to={OTHER}&any_order=true")),
+        ("/v1/path", format!("from={root}&to={BUSY}&any_order=true")),
         ("/v1/path", format!("from={root}&to={END}&routes=3")),
         ("/v1/path", format!("from={root}&to={END}&max_flow=true")),
         ("/v1/patterns", "limit=2".to_owned()),
         ("/v1/search", format!("q={token}")),
-        ("/v1/statement", format!("address={OTHER}")),
+        ("/v1/statement", format!("address={BUSY}")),
         ("/v1/token", format!("token={token}")),
         ("/v1/trace", format!("root={root}&token={token}")),
         ("/v1/transaction", format!("hash={hash}")),

@@ -1,26 +1,20 @@
 //! Several routes between two addresses, and the maximum flow.
 
-use super::{get, open, refused, rows};
+use super::{END, OWNER, ROOT, get, open, refused, rows};
 use crate::harness::{Served, small};
 use serde_json::{Value, json};
 
-/// The root of a peel chain, and its end.
-const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
-const END: &str = "0x5149f9591ad4bba78320c6e8f09fca122bd2441e";
-
-/// An address that paid another one several times.
-const PAYER: &str = "0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529";
 const PAID: &str = "0x8de63d32c77ec42df0c62faf7cfbd783f1e94014";
 
 #[test]
 fn several_routes_are_those_of_the_library() {
     let fixture = small();
     let (served, source) = (Served::new(&fixture), open(&fixture));
-    let search = source.search(PAYER.parse().unwrap()).hops(6);
+    let search = source.search(OWNER.parse().unwrap()).hops(6);
     let search = search.time_respecting().prepare().unwrap();
     let same = txgraph::Continuation::SameToken;
     let wanted = search.paths_to(PAID.parse().unwrap(), same, 3).unwrap();
-    let path = format!("path?from={PAYER}&to={PAID}");
+    let path = format!("path?from={OWNER}&to={PAID}");
     let several = get(&served, &format!("{path}&routes=3"));
     for (name, wanted) in [
         ("shortest_routes", &wanted.shortest),
@@ -45,7 +39,7 @@ fn several_routes_are_those_of_the_library() {
     assert_eq!(rows(&one, "earliest_routes").len(), 1);
     assert_eq!(
         several["command"],
-        format!("txgraph path {PAYER} {PAID} -n 6 --routes 3 --json")
+        format!("txgraph path {OWNER} {PAID} -n 6 --routes 3 --json")
     );
     for routes in [0, 101] {
         assert_eq!(refused(&served, &format!("{path}&routes={routes}")).0, 400);

@@ -1,17 +1,9 @@
 //! Requests that want to do harm, and names that want to.
 
-use super::{get, refused, rows, token, with_names};
-use crate::harness::{Served, settings, small};
+use super::{BUSY, ROOT, SPENDER, get, refused, rows, token, with_names};
+use crate::harness::{Served, small};
 use txgraph::{ClaimedMetadata, Label, Labels, TokenList};
-use txgraph_serve::{Limits, Names, Settings};
-
-const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
-
-/// An account that may take tokens of others.
-const SPENDER: &str = "0x23b9f8b9c7624bf5bbdc966963cd2888b8a46c5c";
-
-/// An account with transfers of the token.
-const ACCOUNT: &str = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
+use txgraph_serve::Names;
 
 /// A label or a symbol that tries to be code.
 const EVIL: &str = "</script><b onclick='x'>\"\\\u{202e}\u{0}\n@FILE";
@@ -54,10 +46,10 @@ fn hostile_names_are_data() {
         &format!("approvals?address={SPENDER}&as_spender=true"),
     );
     assert_eq!(approvals["labels"][SPENDER]["name"], name);
-    let statement = get(&served, &format!("statement?address={ACCOUNT}"));
+    let statement = get(&served, &format!("statement?address={BUSY}"));
     assert_eq!(statement["tokens"][&usd6]["symbol"], symbol);
     // In files, too.
-    let koinly = format!("/v1/statement?address={ACCOUNT}&format=csv&table=koinly");
+    let koinly = format!("/v1/statement?address={BUSY}&format=csv&table=koinly");
     let koinly = served.get(&koinly).body;
     assert!(koinly.contains("</script><b onclick='x'"), "{koinly}");
     assert!(!koinly.contains(['\u{202e}', '\u{0}']), "{koinly:?}");
@@ -107,21 +99,14 @@ fn files_are_not_read_for_parameters() {
 
 #[test]
 fn answers_are_bounded_and_tagged() {
-    let limited = |limits| Served::limited(&small(), limits);
-    let served = limited(Limits {
-        rows: 50,
-        ..Limits::default()
-    });
+    let served = Served::limited(&small(), |limits| limits.rows = 50);
     let (status, code, _) = refused(&served, "transfers?limit=1000");
     assert_eq!((status, code.as_str()), (413, "too_much"));
     assert_eq!(
         rows(&get(&served, "transfers?limit=40"), "transfers").len(),
         40
     );
-    let served = limited(Limits {
-        answer_bytes: 2_000,
-        ..Limits::default()
-    });
+    let served = Served::limited(&small(), |limits| limits.answer_bytes = 2_000);
     assert_eq!(refused(&served, "transfers?limit=1000").0, 413);
 
     let served = Served::new(&small());
@@ -134,13 +119,7 @@ fn answers_are_bounded_and_tagged() {
 
 #[test]
 fn a_token_is_needed_where_there_is_one() {
-    let served = Served::with(
-        &small(),
-        Settings {
-            token: Some("a long secret".to_owned()),
-            ..settings()
-        },
-    );
+    let served = Served::guarded(&small());
     assert_eq!(served.get("/v1/info").status, 401);
     // It is no parameter.
     let query = "/v1/info?apikey=a%20long%20secret";

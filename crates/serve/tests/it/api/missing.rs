@@ -1,15 +1,12 @@
 //! Answers say what a node no longer has.
 
-use super::{get, refused, rows};
+use super::{BUSY, get, refused, rows};
 use crate::harness::Served;
 use serde_json::{Value, json};
 use txgraph_testkit::fixtures;
 
 /// A contract of the fixture `dev-v2`, which was created early.
 const CONTRACT: &str = "0xde1b6df4b28b22e89b3074080a56d2f8038f88f0";
-
-/// An address with transfers.
-const BUSY: &str = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
 
 #[test]
 fn pruned_state_is_said() {

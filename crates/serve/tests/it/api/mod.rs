@@ -7,6 +7,7 @@ mod document;
 mod flows;
 mod hostile;
 mod missing;
+mod pages;
 mod patterns;
 mod statement;
 mod written;
@@ -16,6 +17,15 @@ use serde_json::Value;
 use txgraph::{IndexChoice, Source};
 use txgraph_serve::{Names, Settings};
 use txgraph_testkit::fixtures::Fixture;
+
+/// Addresses of the small chain: the root of a peel chain and its end.
+const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+const END: &str = "0x5149f9591ad4bba78320c6e8f09fca122bd2441e";
+/// An account with transfers of several tokens.
+const BUSY: &str = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
+/// An account with an open approval, and its spender.
+const OWNER: &str = "0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529";
+const SPENDER: &str = "0x23b9f8b9c7624bf5bbdc966963cd2888b8a46c5c";
 
 /// The answer of an endpoint.
 #[track_caller]

@@ -1,22 +1,18 @@
 //! Statements: the bytes that the library writes, and the same in answers.
 
 use super::{
-    get, open, refused, rows,
+    BUSY, get, open, refused, rows,
     written::{CSV, check_fields, check_file, written},
 };
 use crate::harness::{Served, small};
 use serde_json::json;
 use txgraph::{AccountStatement, AnalysisFormat, TokenList};
-use txgraph_serve::Limits;
-
-/// An account with several tokens.
-const ACCOUNT: &str = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
 
 #[test]
 fn statements_are_those_of_the_library() {
     let fixture = small();
     let (served, source) = (Served::new(&fixture), open(&fixture));
-    let asked = || source.statement(ACCOUNT.parse().unwrap());
+    let asked = || source.statement(BUSY.parse().unwrap());
     for (query, options, asked) in [
         ("", "", asked()),
         ("&year=2024", " --year 2024", asked().year(2024).unwrap()),
@@ -30,7 +26,7 @@ fn statements_are_those_of_the_library() {
         let of = |statement: &AccountStatement<'_>, format, table| {
             written(format, table, |to| statement.write(to))
         };
-        let path = format!("/v1/statement?address={ACCOUNT}{query}");
+        let path = format!("/v1/statement?address={BUSY}{query}");
         let json = of(&wanted, AnalysisFormat::Json, None);
         let file = format!("{path}&format=json");
         check_file(&served, &file, "application/json", &json);
@@ -40,7 +36,7 @@ fn statements_are_those_of_the_library() {
         let answer = get(&served, &path[4..]);
         check_fields(&answer, &json);
         assert!(!rows(&answer, "movements").is_empty());
-        let command = format!("txgraph statement {ACCOUNT}{options} -f json");
+        let command = format!("txgraph statement {BUSY}{options} -f json");
         assert_eq!(answer["command"], command);
         let lacks = [wanted.notes.as_slice(), &wanted.scan.caveats].concat();
         assert_eq!(answer["incomplete"], json!(lacks));
@@ -65,27 +61,27 @@ fn wrong_requests_are_refused_and_large_answers_bounded() {
     let served = Served::new(&small());
     for (query, status, why) in [
         (
-            format!("statement?address={ACCOUNT}&blocks=3:5,8:9"),
+            format!("statement?address={BUSY}&blocks=3:5,8:9"),
             400,
             "consecutive",
         ),
         (
-            format!("statement?address={ACCOUNT}&year=2024&blocks=3:5"),
+            format!("statement?address={BUSY}&year=2024&blocks=3:5"),
             400,
             "excludes",
         ),
         (
-            format!("statement?address={ACCOUNT}&year=1999"),
+            format!("statement?address={BUSY}&year=1999"),
             422,
             "is before the first block",
         ),
         (
-            format!("statement?address={ACCOUNT}&format=xml"),
+            format!("statement?address={BUSY}&format=xml"),
             400,
             "one of answer, json, csv",
         ),
         (
-            format!("statement?address={ACCOUNT}&table=ledger"),
+            format!("statement?address={BUSY}&table=ledger"),
             400,
             "one of movements",
         ),
@@ -94,13 +90,9 @@ fn wrong_requests_are_refused_and_large_answers_bounded() {
         assert_eq!(found, status, "{query}: {message}");
         assert!(message.contains(why), "{query}: {message}");
     }
-    let limits = Limits {
-        rows: 3,
-        ..Limits::default()
-    };
-    let served = Served::limited(&small(), limits);
+    let served = Served::limited(&small(), |limits| limits.rows = 3);
     for query in ["", "&format=csv", "&format=json"] {
-        let query = format!("statement?address={ACCOUNT}{query}");
+        let query = format!("statement?address={BUSY}{query}");
         let (status, code, message) = refused(&served, &query);
         assert_eq!((status, code.as_str()), (413, "too_much"), "{message}");
         assert!(message.contains("more than 3 transfers"), "{message}");

@@ -205,6 +205,33 @@ fn internal_transfers_are_those_of_the_call_traces() {
     }
 }
 
+/// The chain is longer than the blocks that are read first.
+#[test]
+fn pages_from_the_newest_transfer_are_those_from_the_oldest() {
+    let Some(fixture) = fixtures::fixture("dev-v2") else {
+        return;
+    };
+    let served = Served::new(&fixture);
+    let token = fixture.truth["tokens"]["oza"]["address"].as_str().unwrap();
+    let receiver = (fixture.lines("blocks"))
+        .find_map(|block| Some(block["withdrawals"].get(0)?["address"].as_str()?.to_owned()));
+    for query in [
+        format!("action=tokentx&contractaddress={token}"),
+        "action=txlistinternal&startblock=700&endblock=790".to_owned(),
+        format!("action=txsBeaconWithdrawal&address={}", receiver.unwrap()),
+    ] {
+        let query = format!("module=account&{query}");
+        let mut all = served.rows(&format!("{query}&sort=asc"));
+        let size = all.len() / 5 + 1;
+        let mut newest = Vec::new();
+        for page in 1..=6 {
+            newest.extend(served.rows(&format!("{query}&sort=desc&page={page}&offset={size}")));
+        }
+        all.reverse();
+        assert_eq!(newest, all, "{query}");
+    }
+}
+
 /// Sender, receiver or created contract, and value.
 fn ends(row: &Value) -> [Value; 3] {
     let to = if row["to"] == "" {

@@ -4,7 +4,7 @@ use alloy_eips::Encodable2718;
 use alloy_primitives::{Address, B256, Log};
 use alloy_rlp::Encodable;
 use std::{collections::BTreeSet, sync::Arc};
-use txgraph_nodedb::{Block, Error as NodeError, Header, StoredTransaction, Withdrawal};
+use txgraph_nodedb::{Block, Error as NodeError, Header, Receipt, StoredTransaction, Withdrawal};
 
 /// A block of a node.
 #[derive(Clone, Debug)]
@@ -47,14 +47,25 @@ pub struct NodeReceipt {
     pub cumulative_gas_used: u64,
     /// The gas used.
     pub gas_used: u64,
-    /// The index in the block of its first log.
+    /// The index in the block of its first log; 0 if [`ReceiptDetail`] leaves out logs.
     pub first_log: u32,
-    /// Its logs, in order.
+    /// Its logs, in order; empty if [`ReceiptDetail`] leaves them out.
     pub logs: Vec<Log>,
     /// The nonce of the sender before a deposit of the OP stack.
     pub deposit_nonce: Option<u64>,
     /// The version of the receipt of a deposit of the OP stack.
     pub deposit_version: Option<u64>,
+}
+
+/// How much of the receipts of transactions is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiptDetail {
+    /// Nothing. The receipts may be pruned.
+    None,
+    /// Everything but logs. The index of the first log needs all earlier receipts of the block.
+    WithoutLogs,
+    /// Everything.
+    Whole,
 }
 
 impl NodeTransaction {
@@ -99,10 +110,7 @@ pub(super) fn whole(block: &mut Block<'_>, receipts: bool) -> txgraph_nodedb::Re
     let ommers = block.ommers()?;
     let withdrawals = (header.withdrawals_root.is_some()).then(|| block.withdrawals().to_vec());
     let mut receipts = match receipts {
-        true => self::receipts(block, u32::MAX)?
-            .into_iter()
-            .map(Some)
-            .collect(),
+        true => receipts_until(block, u32::MAX, |_| true)?,
         false => Vec::new(),
     };
     receipts.resize(count(block)? as usize, None);
@@ -124,20 +132,26 @@ pub(super) fn whole(block: &mut Block<'_>, receipts: bool) -> txgraph_nodedb::Re
 pub(super) fn some(
     block: &mut Block<'_>,
     indices: &BTreeSet<u32>,
+    detail: ReceiptDetail,
 ) -> txgraph_nodedb::Result<Vec<NodeTransaction>> {
-    let count = count(block)?;
-    let Some(last) = indices.range(..count).next_back() else {
+    let wanted: Vec<u32> = indices.range(..count(block)?).copied().collect();
+    let Some(last) = wanted.last() else {
         return Ok(Vec::new());
     };
     let header = Arc::new(block.check_header()?.clone());
-    let receipts = receipts(block, *last)?;
-    let mut found = Vec::new();
-    for (index, receipt) in (0..).zip(receipts) {
-        if indices.contains(&index) {
-            found.push(one(block, &header, index, Some(receipt))?);
+    let receipts = match detail {
+        ReceiptDetail::None => vec![None; wanted.len()],
+        ReceiptDetail::WithoutLogs => receipts_without_logs(block, &wanted)?,
+        ReceiptDetail::Whole => {
+            let mut receipts = receipts_until(block, *last, |index| indices.contains(&index))?;
+            receipts.retain(Option::is_some);
+            receipts
         }
-    }
-    Ok(found)
+    };
+    let of_index = wanted.into_iter().zip(receipts);
+    of_index
+        .map(|(index, receipt)| one(block, &header, index, receipt))
+        .collect()
 }
 
 fn one(
@@ -157,21 +171,24 @@ fn one(
     })
 }
 
-/// Reads the receipts of a block up to one of them.
-fn receipts(block: &mut Block<'_>, last: u32) -> txgraph_nodedb::Result<Vec<NodeReceipt>> {
+/// Reads the receipts of a block up to one of them; `None` for those that are not wanted, of which only
+/// the gas and the number of logs matter.
+fn receipts_until(
+    block: &mut Block<'_>,
+    last: u32,
+    is_wanted: impl Fn(u32) -> bool,
+) -> txgraph_nodedb::Result<Vec<Option<NodeReceipt>>> {
     let mut read = Vec::new();
     let (mut gas_before, mut first_log) = (0, 0);
     while let Some(receipt) = block.next_receipt()? {
-        let logs = receipt.to_logs()?;
         let index = receipt.index;
-        read.push(NodeReceipt {
-            success: receipt.success,
-            cumulative_gas_used: receipt.cumulative_gas_used,
-            gas_used: receipt.cumulative_gas_used - gas_before,
-            first_log,
-            deposit_nonce: receipt.deposit_nonce,
-            deposit_version: receipt.deposit_version,
-            logs,
+        read.push(match is_wanted(index) {
+            true => Some(NodeReceipt {
+                first_log,
+                logs: receipt.to_logs()?,
+                ..without_logs(&receipt, gas_before)
+            }),
+            false => None,
         });
         gas_before = receipt.cumulative_gas_used;
         first_log += receipt.log_count;
@@ -180,6 +197,42 @@ fn receipts(block: &mut Block<'_>, last: u32) -> txgraph_nodedb::Result<Vec<Node
         }
     }
     Ok(read)
+}
+
+/// Reads receipts of a block without their logs, by ascending index. Of the others only the one before
+/// each is read, for the gas.
+fn receipts_without_logs(
+    block: &mut Block<'_>,
+    wanted: &[u32],
+) -> txgraph_nodedb::Result<Vec<Option<NodeReceipt>>> {
+    let mut read = Vec::with_capacity(wanted.len());
+    let mut gas_before = 0;
+    for index in wanted {
+        block.skip_receipts_before(index.saturating_sub(1));
+        while let Some(receipt) = block.next_receipt()? {
+            let is_wanted = receipt.index == *index;
+            if is_wanted {
+                read.push(Some(without_logs(&receipt, gas_before)));
+            }
+            gas_before = receipt.cumulative_gas_used;
+            if is_wanted {
+                break;
+            }
+        }
+    }
+    Ok(read)
+}
+
+fn without_logs(receipt: &Receipt<'_>, gas_before: u64) -> NodeReceipt {
+    NodeReceipt {
+        success: receipt.success,
+        cumulative_gas_used: receipt.cumulative_gas_used,
+        gas_used: receipt.cumulative_gas_used - gas_before,
+        first_log: 0,
+        logs: Vec::new(),
+        deposit_nonce: receipt.deposit_nonce,
+        deposit_version: receipt.deposit_version,
+    }
 }
 
 /// The bytes of a block in RLP.

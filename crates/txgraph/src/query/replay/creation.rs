@@ -2,14 +2,15 @@
 
 use super::{Trace, TransactionName};
 use crate::{
-    BlockSpec, Capability, Order, Result, Source, query::blocks::reread, source::RethNode,
+    BlockSpec, Capability, Order, ReceiptDetail, Result, Source, query::blocks::reread,
+    source::RethNode,
 };
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY};
 use std::ops::ControlFlow;
 use txgraph_evm::Fork;
 use txgraph_nodedb::{Account, Scratch, Snapshot};
 use txgraph_replay::{StoredBlock, TransactionReplay};
-use txgraph_transfers::{BlockRange, BlockRanges, Roles, SourceError};
+use txgraph_transfers::{BlockRange, BlockRanges, Participation, Roles, SourceError};
 use txgraph_work::{Ordered, ordered};
 
 /// Blocks whose change sets are searched by one thread at a time.
@@ -24,6 +25,16 @@ pub struct Creation {
     pub by: Option<Creator>,
     /// Why the transaction is not known.
     pub without_creator: Option<String>,
+}
+
+impl Creation {
+    const fn known(block: u64, by: Creator) -> Self {
+        Self {
+            block,
+            by: Some(by),
+            without_creator: None,
+        }
+    }
 }
 
 /// Who created a contract.
@@ -128,6 +139,9 @@ impl Source {
     /// The newest creation that the index has, provided that none followed in blocks that it does not
     /// have.
     fn indexed_creation(&self, node: &RethNode, contract: Address) -> Result<Option<Creation>> {
+        if let Some(creation) = self.first_creation(contract)? {
+            return Ok(Some(creation));
+        }
         let created = self.transactions(contract).order(Order::NewestFirst);
         let inside = created.clone().inside();
         let found = match inside.first_indexed(Roles::CREATIONS)? {
@@ -137,7 +151,6 @@ impl Source {
         let Some(it) = found else {
             return Ok(None);
         };
-        let place = (it.block, it.transaction);
         let tip = self.tip_block()?.0;
         if let Some(later) = it
             .block
@@ -155,31 +168,42 @@ impl Source {
                 }
             }
         }
-        let by = match it.roles.among(Roles::CREATED) {
-            Some(_) => {
-                let read = self.transactions_at(&[place].into())?;
-                read.get(&place).map(|it| Creator {
-                    index: it.index,
-                    hash: it.hash,
-                    sender: it.sender,
-                    creator: it.sender,
-                })
-            }
-            None => {
-                let (block, index) = place;
-                let name = TransactionName::Position { block, index };
-                let (replay, _) = self
-                    .replay()
-                    .transaction(name)
-                    .trace(Trace::Call)
-                    .one(None)?;
-                creator_of(&replay, contract)
-            }
-        };
-        Ok(by.map(|by| Creation {
-            block: it.block,
-            by: Some(by),
-            without_creator: None,
+        if it.roles.among(Roles::CREATED).is_some() {
+            return self.created_by_sender(it);
+        }
+        let (block, index) = (it.block, it.transaction);
+        let name = TransactionName::Position { block, index };
+        let (replay, _) = self
+            .replay()
+            .transaction(name)
+            .trace(Trace::Call)
+            .one(None)?;
+        Ok(creator_of(&replay, contract).map(|by| Creation::known(block, by)))
+    }
+
+    /// The creation, if it is the first transaction of a contract in the index, and itself created the
+    /// contract. A sender uses no nonce twice, so no later transaction did. A busy contract has millions
+    /// of transactions after it.
+    fn first_creation(&self, contract: Address) -> Result<Option<Creation>> {
+        let first = self.transactions(contract).first_indexed(Roles::ENDS)?;
+        match first.filter(|it| it.roles.among(Roles::CREATED).is_some()) {
+            Some(it) => self.created_by_sender(it),
+            None => Ok(None),
+        }
+    }
+
+    /// The creation of a contract by a transaction itself.
+    fn created_by_sender(&self, it: Participation) -> Result<Option<Creation>> {
+        let place = (it.block, it.transaction);
+        let read = self.transactions_at(&[place].into(), ReceiptDetail::None)?;
+        Ok(read.get(&place).map(|it| {
+            let by = Creator {
+                index: it.index,
+                hash: it.hash,
+                sender: it.sender,
+                creator: it.sender,
+            };
+            Creation::known(place.0, by)
         }))
     }
 

@@ -245,7 +245,8 @@ impl Profile<'_> {
             filter,
             wrapped_native: self.selection.wrapped_native.clone(),
             with_times: true,
-            with_hashes: true,
+            // Few transfers are shown.
+            with_hashes: false,
             allow_partial: self.selection.allow_partial,
         };
         Ok((request, cut))
@@ -259,6 +260,12 @@ impl Profile<'_> {
             }
             Ok(ControlFlow::Continue(()))
         })?;
+        let from = self.source.transfer_source(&request.filter)?;
+        let mut shown: Vec<_> = seen.shown().map(|it| it.clone()).collect();
+        from.fill_hashes(&mut shown, &scan.anchors)?;
+        for (transfer, filled) in seen.shown().zip(shown) {
+            *transfer = filled;
+        }
         Ok((seen, scan))
     }
 

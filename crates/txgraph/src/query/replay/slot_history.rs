@@ -109,9 +109,9 @@ impl<'s> SlotHistory<'s> {
         let mut notes = Vec::from_iter(cut);
         let mut changes = reader.changes(blocks, opening.value, &mut notes)?;
         changes.retain(|it| it.before != it.after || it.caveat.is_some());
-        for change in &mut changes {
-            source.check_interrupted()?;
-            change.timestamp = source.header(change.block)?.timestamp;
+        let changed: Vec<u64> = changes.iter().map(|it| it.block).collect();
+        for (change, time) in changes.iter_mut().zip(source.times(&changed)?) {
+            change.timestamp = time;
         }
         let stored = states.available()?.state_block;
         if stored < blocks.last {

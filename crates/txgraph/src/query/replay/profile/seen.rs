@@ -147,6 +147,13 @@ impl Seen {
         }
     }
 
+    /// The transfers that are shown.
+    pub(super) fn shown(&mut self) -> impl Iterator<Item = &mut Transfer> {
+        let sides = [&mut self.received, &mut self.sent].into_iter();
+        let ends = sides.flat_map(|side| [&mut side.first, &mut side.last]);
+        ends.chain([&mut self.first_funding]).flatten()
+    }
+
     /// The tokens with the most transfers, and the number of others.
     pub(super) fn most_tokens(&self) -> (Vec<Address>, usize) {
         let mut tokens: Vec<_> = self.tokens.iter().collect();
