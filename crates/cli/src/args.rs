@@ -134,8 +134,8 @@ pub(crate) struct RunArgs {
 
     /// Print the plan: how the query would run, and why
     ///
-    /// transfers, graph, analyze, query, path and common print only the plan; replay prints it and
-    /// continues.
+    /// transfers, graph, analyze, query, path and common print only the plan. address, holders,
+    /// statement, watch and replay print it and continue. Other commands refuse it.
     #[arg(long, global = true)]
     pub(crate) explain: bool,
 

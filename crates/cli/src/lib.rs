@@ -37,7 +37,7 @@ use commands::Context;
 use output::Terminal;
 use stats::StatsFile;
 use std::{ffi::OsString, process::ExitCode, time::Duration};
-use txgraph::{Result, parse::Options};
+use txgraph::{Error, Result, parse::Options};
 
 pub use cluster::{Cluster, ClusterQuery};
 pub use exit::{exit_code, report};
@@ -113,6 +113,17 @@ impl Command {
             return true;
         }
         false
+    }
+
+    /// Whether --explain prints how the command reads transfers. Others would ignore it.
+    const fn has_plan(&self) -> bool {
+        match self {
+            Self::Transfers(args) => !args.malformed,
+            Self::Graph(_) | Self::Analyze(_) | Self::Path(_) | Self::Common(_) => true,
+            Self::Query(_) | Self::Replay(_) | Self::Watch(_) | Self::Statement(_) => true,
+            Self::Address(_) | Self::Holders(_) => true,
+            _ => false,
+        }
     }
 
     /// The cluster, of a command that a cluster can run.
@@ -229,6 +240,15 @@ fn parse(args: &[OsString]) -> clap::error::Result<Cli> {
 }
 
 fn answer(cli: Cli, args: &[OsString], cluster: Option<&dyn Cluster>) -> Result<()> {
+    if cli.global.run.explain && !cli.command.has_plan() {
+        let name = match cli.command {
+            Command::Transfers(_) => "transfers --malformed",
+            _ => cli.name.as_str(),
+        };
+        return Err(Error::usage(format!(
+            "`{name}` has no plan to print: leave --explain out"
+        )));
+    }
     let asked = cli.command.cluster();
     let query = asked.map(|asked| ClusterQuery::new(asked, args));
     let query = query.transpose()?.flatten();

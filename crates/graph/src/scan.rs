@@ -105,6 +105,8 @@ pub(crate) fn fetch_touching(
     };
     let mut scan_request = plan::scan_request(request, Some(addresses));
     let mut hubs = HashSet::default();
+    // A root can be an exchange. Less memory than the default decides only how often blocks are read.
+    let bytes_max = (request.memory_bytes_max).max(SearchRequest::MEMORY_BYTES_MAX_DEFAULT);
     if let Some(max) = degree_max {
         // Hubs that the source knows need not be requested.
         let hubs_known = source.hubs(&scan_request, max)?.into_iter();
@@ -127,7 +129,13 @@ pub(crate) fn fetch_touching(
                 }
             }
         }
-        rows.push_all(&wanted, interned)
+        rows.push_all(&wanted, interned)?;
+        match (rows.bytes() + interned.bytes()) as u64 > bytes_max {
+            false => Ok(()),
+            true => Err(SearchError::TooLarge {
+                what: "transfers of one hop for the memory that is allowed",
+            }),
+        }
     })?;
     if let Some(degrees) = degrees {
         hubs.extend(degrees.hubs());

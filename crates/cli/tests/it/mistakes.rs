@@ -1,7 +1,7 @@
 //! Mistakes that users make, with the exit status and the message of each. The answers are in
 //! `testdata/golden/mistakes.txt`; `UPDATE_GOLDEN=1` writes them again.
 
-use crate::harness::Sample;
+use crate::harness::{CHAIN, HUB, ROOT, Sample, USD6};
 use std::{env, fs};
 use txgraph_testkit::fixtures;
 
@@ -44,6 +44,8 @@ const MISTAKES: &[&str] = &[
     "evm run",
     "evm run --code 00 --fork cancun --override nosuch.json",
     "storage 0xe6f6d16088d808c83d4a56dabd507f96f7a281bc 0 --block 8 -f json",
+    "approvals 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --explain",
+    "transfers --malformed --explain",
 ];
 
 #[test]
@@ -85,19 +87,17 @@ fn ends_of_trails_are_stated() {
         assert!(run.stderr.to_lowercase().contains(&stated), "{run:?}");
     }
 
-    let token = "0xd601451207128971898aab8654521699f35222e2";
-    let run = sample.ok(&format!("graph -r {token} -n 3"));
-    let stated = format!("root {token} is the contract of a token");
+    let run = sample.ok(&format!("graph -r {USD6} -n 3"));
+    let stated = format!("root {USD6} is the contract of a token");
     assert!(run.stderr.to_lowercase().contains(&stated), "{run:?}");
 
-    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     sample
-        .ok(&format!("graph -r {root}"))
+        .ok(&format!("graph -r {ROOT}"))
         .says(" at the last hop: 0x");
     sample
-        .ok(&format!("graph -r {root} -n all"))
+        .ok(&format!("graph -r {ROOT} -n all"))
         .says("without a further matching transfer up to block 40: 0x");
-    let quiet = sample.ok(&format!("graph -q -r {root} -n all"));
+    let quiet = sample.ok(&format!("graph -q -r {ROOT} -n all"));
     assert_eq!(quiet.stderr, "");
 }
 
@@ -109,20 +109,19 @@ fn tokens_and_addresses_that_never_occur_are_stated() {
         "0x1111111111111111111111111111111111111111",
         "0x2222222222222222222222222222222222222222",
     );
-    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     for (command, kind, named) in [
-        (format!("graph -r {root} -t {token}"), "token", token),
+        (format!("graph -r {ROOT} -t {token}"), "token", token),
         (format!("analyze summary -t {token}"), "token", token),
         (format!("analyze components -t {token}"), "token", token),
         (
-            format!("analyze pairs -r {root} -t {token}"),
+            format!("analyze pairs -r {ROOT} -t {token}"),
             "token",
             token,
         ),
         (format!("transfers -t {token}"), "token", token),
-        (format!("transfers -a {absent},{root}"), "address", absent),
+        (format!("transfers -a {absent},{ROOT}"), "address", absent),
         (
-            format!("query trace-token-out --set root={root} --set token={token}"),
+            format!("query trace-token-out --set root={ROOT} --set token={token}"),
             "token",
             token,
         ),
@@ -131,7 +130,7 @@ fn tokens_and_addresses_that_never_occur_are_stated() {
         let stated = format!("no matching transfer of {kind} {named} in these blocks");
         run.says(&stated);
         assert!(
-            !run.stderr.contains(&format!("of address {root}")),
+            !run.stderr.contains(&format!("of address {ROOT}")),
             "{run:?}"
         );
     }
@@ -148,9 +147,8 @@ fn tokens_and_addresses_that_never_occur_are_stated() {
 #[test]
 fn ends_of_trails_are_in_metadata_and_pictures() {
     let sample = Sample::small();
-    let root = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
     sample.ok(&format!(
-        "graph -r {root} -n 2 -o g.json -o g.dot -o g.csv --vertices v.csv \
+        "graph -r {ROOT} -n 2 -o g.json -o g.dot -o g.csv --vertices v.csv \
          --columns is_contract,end_reason"
     ));
     let read = |name: &str| fs::read_to_string(sample.folder.path().join(name)).unwrap();
@@ -194,7 +192,7 @@ fn ends_of_trails_are_in_metadata_and_pictures() {
     }
     assert!(read("g.dot").contains("branch ends: last hop; ask for more hops"));
     sample.fails(
-        &format!("graph -r {root} --columns end_reason"),
+        &format!("graph -r {ROOT} --columns end_reason"),
         2,
         "a vertex column",
     );
@@ -203,28 +201,22 @@ fn ends_of_trails_are_in_metadata_and_pictures() {
 #[test]
 fn accounts_without_code_are_stated() {
     let sample = Sample::small();
-    let chain = crate::replay::chain();
-    let account = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
-    let token = "0xd601451207128971898aab8654521699f35222e2";
-    let run = sample
-        .run(&format!("token {account} {token} {chain}"))
-        .ended(1);
+    let run = sample.run(&format!("token {ROOT} {USD6} {CHAIN}")).ended(1);
     run.says("is not a token: the account has no code");
     assert_eq!(run.stdout.lines().count(), 2, "{run:?}");
-    let other = "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba";
-    for asked in [[token, other], [other, token]] {
-        let answer = sample.run(&format!("token {} {chain}", asked.join(" ")));
+    for asked in [[USD6, HUB], [HUB, USD6]] {
+        let answer = sample.run(&format!("token {} {CHAIN}", asked.join(" ")));
         let lines = answer.stdout.lines().map(str::to_lowercase);
         for (line, asked) in lines.zip(asked) {
             assert!(line.starts_with(asked), "{answer:?}");
         }
     }
-    sample.ok(&format!("token {token} {chain}"));
+    sample.ok(&format!("token {USD6} {CHAIN}"));
 
     sample
-        .ok(&format!("call --to {account} {chain}"))
+        .ok(&format!("call --to {ROOT} {CHAIN}"))
         .says("has no code at the end of block");
-    let run = sample.ok(&format!("call --to {token} --data 0x18160ddd {chain}"));
+    let run = sample.ok(&format!("call --to {USD6} --data 0x18160ddd {CHAIN}"));
     assert!(!run.stderr.contains("has no code"), "{run:?}");
 }
 

@@ -15,7 +15,7 @@ use std::{
 };
 use txgraph::{
     Config, Error, Result, RunControl, Source, SourceSpec, StateOverrides, TransactionName,
-    parse::last_block,
+    parse::{Checksum, last_block, parse_address},
 };
 use txgraph_block::trace::{Trace, TraceOptions};
 use txgraph_evm::{Fork, Inspector, UNTRUSTED_MEMORY_LIMIT};
@@ -97,7 +97,7 @@ pub(crate) struct RunArgs {
     fork: Option<Fork>,
 
     /// Caller
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = checked_address)]
     caller: Option<Address>,
 
     /// Accounts, as JSON like the `alloc` of a genesis file
@@ -390,6 +390,10 @@ fn memory_limit(text: &str) -> Result<usize, String> {
         Ok(mib) => Err(format!("{mib} MiB are too many bytes")),
         Err(error) => Err(error.to_string()),
     }
+}
+
+fn checked_address(text: &str) -> Result<Address, String> {
+    parse_address(text, Checksum::Verify).map_err(|error| error.to_string())
 }
 
 fn bytes(text: &str) -> Result<Bytes, String> {
