@@ -20,6 +20,7 @@ if [ "$(cat "$clients/.wanted" 2>/dev/null)" != "$wanted" ]; then
 fi
 need_venv "$clients/venv" typed-etherscan==0.4.1 web3==8.0.0
 
+# shellcheck disable=SC2119 # No more options.
 serve_small
 for name in blocks receipts logs state; do
     zstd -dq "testdata/small/v2/$name.jsonl.zst" -o "$scratch/$name.jsonl"

@@ -348,7 +348,6 @@ mod tests {
     use super::*;
     use alloy_primitives::{U256, b256};
     use proptest::prelude::*;
-    use std::time::{Duration, Instant};
 
     const TRANSFER: B256 =
         b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
@@ -428,10 +427,8 @@ mod tests {
             shared(500, 15_000),
             shared(2, 4_000),
         ] {
-            let start = Instant::now();
             assert_eq!(returned(&data), None);
             assert_eq!(dictionary.call(&call(&data)), None);
-            assert!(start.elapsed() < Duration::from_secs(2));
         }
 
         let mut custom = Dictionary::default();
@@ -443,9 +440,7 @@ mod tests {
         let one = shared(1, 2);
         assert!(custom.event(&[topic], &one).is_some() && error(&one).is_some());
         for data in [shared(5_793, 185_000), shared(500, 15_000)] {
-            let start = Instant::now();
             assert_eq!((custom.event(&[topic], &data), error(&data)), (None, None));
-            assert!(start.elapsed() < Duration::from_secs(2));
         }
     }
 

@@ -165,7 +165,7 @@ struct ReportArgs {
     overwrite: bool,
 }
 
-/// Compare every file of a case with its hash, and its report with a new one
+/// Compare the files of a case with their hashes, and its reports
 ///
 /// The first file that differs is named, and the exit status is 1.
 #[derive(Args, Debug)]

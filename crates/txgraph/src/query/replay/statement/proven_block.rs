@@ -303,7 +303,7 @@ mod tests {
             (transactions_root, transaction_proof),
             (receipts_root, receipt_proof),
         ] = [&transaction, &receipt].map(|item| {
-            let (root, mut proofs) = prove_items(&[item.clone()], &[0]);
+            let (root, mut proofs) = prove_items(std::slice::from_ref(item), &[0]);
             (root, proofs.remove(0))
         });
         let header = header(transactions_root, receipts_root);
