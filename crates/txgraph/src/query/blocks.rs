@@ -286,47 +286,60 @@ impl Source {
         places: &BTreeSet<(u64, u32)>,
         detail: ReceiptDetail,
     ) -> Result<BTreeMap<(u64, u32), NodeTransaction>> {
-        let node = self.node(Capability::Blocks)?;
+        let mut by_block: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
+        for (block, index) in places {
+            by_block.entry(*block).or_default().insert(*index);
+        }
         // Withdrawals need the header of every block.
         let parts = Parts {
             withdrawals: false,
             receipts: detail != ReceiptDetail::None,
             ..WHOLE
         };
-        let mut by_block: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
-        for (block, index) in places {
-            by_block.entry(*block).or_default().insert(*index);
-        }
-        let by_block: Vec<_> = by_block.into_iter().collect();
-        let mut all = BTreeMap::new();
-        let read = |blocks: &[(u64, BTreeSet<u32>)], scratch: &mut Scratch| {
-            reread("transactions", || {
-                let mut found = Vec::new();
-                let snapshot = node.db().snapshot()?;
-                for (block, indices) in blocks {
-                    let read = &mut |block: &mut Block<'_>| {
-                        found.append(&mut some(block, indices, detail)?);
-                        Ok(ControlFlow::Continue(()))
-                    };
-                    let block = BlockRange::one(*block);
-                    snapshot.for_each_block(block, parts, scratch, read)?;
-                }
-                Ok(found)
-            })
-        };
-        self.in_order(by_block.chunks(BLOCKS_PER_TASK), read, |found| {
-            for transaction in found {
-                let place = (transaction.header.number, transaction.index);
-                all.insert(place, transaction);
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
+        let read = |block: &mut Block<'_>, indices: &BTreeSet<u32>| some(block, indices, detail);
+        let found = self.read_each(by_block, parts, read)?;
+        let place = |it: &NodeTransaction| (it.header.number, it.index);
+        let all: BTreeMap<_, _> = (found.into_iter().flatten())
+            .map(|it| (place(&it), it))
+            .collect();
         match places.iter().find(|place| !all.contains_key(place)) {
             None => Ok(all),
             Some((block, index)) => Err(Error::unavailable(format!(
                 "block {block} has no transaction {index}"
             ))),
         }
+    }
+
+    /// Reads some transactions of each of these blocks on all threads. Returns what was read, in order.
+    pub(super) fn read_each<T: Send>(
+        &self,
+        wanted: BTreeMap<u64, BTreeSet<u32>>,
+        parts: Parts,
+        read: impl Fn(&mut Block<'_>, &BTreeSet<u32>) -> txgraph_nodedb::Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let node = self.node(Capability::Blocks)?;
+        let wanted: Vec<_> = wanted.into_iter().collect();
+        let read = |blocks: &[(u64, BTreeSet<u32>)], scratch: &mut Scratch| {
+            reread("transactions", || {
+                let mut found = Vec::with_capacity(blocks.len());
+                let snapshot = node.db().snapshot()?;
+                for (block, indices) in blocks {
+                    let visit = &mut |block: &mut Block<'_>| {
+                        found.push(read(block, indices)?);
+                        Ok(ControlFlow::Continue(()))
+                    };
+                    let block = BlockRange::one(*block);
+                    snapshot.for_each_block(block, parts, scratch, visit)?;
+                }
+                Ok(found)
+            })
+        };
+        let mut all = Vec::with_capacity(wanted.len());
+        self.in_order(wanted.chunks(BLOCKS_PER_TASK), read, |mut found| {
+            all.append(&mut found);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
     }
 
     /// Reads blocks on all threads and passes the results to `each`, in order. Blocks for which `read`

@@ -2,16 +2,12 @@
 //! transactions, receipts and withdrawals of the account.
 
 use super::{Statement, StatementRow};
-use crate::{Capability, Result, query::blocks::reread, words::number};
+use crate::{Capability, Result, words::number};
 use alloy_primitives::{Address, B256, Bytes};
 use serde::{Deserialize, Serialize};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ops::ControlFlow,
-};
+use std::collections::{BTreeMap, BTreeSet};
 use txgraph_block::prove_items;
-use txgraph_nodedb::{Block, ChainFamily, Error as NodeError, Parts, Scratch};
-use txgraph_transfers::BlockRange;
+use txgraph_nodedb::{Block, ChainFamily, Error as NodeError, Parts};
 
 /// The proof of the rows of one block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,26 +71,11 @@ impl Statement<'_> {
             let transactions = blocks.entry(row.block).or_default();
             transactions.extend(row.transaction.map(|(index, _)| index));
         }
-        let node = self.source.node(Capability::Blocks)?;
-        let read = |(block, transactions): (u64, BTreeSet<u32>), scratch: &mut Scratch| {
-            reread("the proofs of a block", || {
-                let mut proof = None;
-                let mut read = |block: &mut Block<'_>| {
-                    let family = node.db().family();
-                    proof = Some(prove_block(block, &transactions, self.address, family)?);
-                    Ok(ControlFlow::Continue(()))
-                };
-                let snapshot = node.db().snapshot()?;
-                snapshot.for_each_block(BlockRange::one(block), PROVEN, scratch, &mut read)?;
-                Ok(proof)
+        let family = self.source.node(Capability::Blocks)?.db().family();
+        self.source
+            .read_each(blocks, PROVEN, |block, transactions| {
+                prove_block(block, transactions, self.address, family)
             })
-        };
-        let mut proofs = Vec::with_capacity(blocks.len());
-        self.source.in_order(blocks, read, |proof| {
-            proofs.extend(proof);
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(proofs)
     }
 }
 
