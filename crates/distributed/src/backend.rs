@@ -11,6 +11,7 @@ use crate::{
     run::{self, Committed, Run},
     wire::{Chunk, Input, Mode, SourceInfo, Task},
 };
+use datafusion::physical_plan::{ExecutionPlan, displayable};
 use serde::de::DeserializeOwned;
 use std::{
     fmt,
@@ -72,10 +73,11 @@ impl Driver {
         let run = Run::open(location, args, scheduler.unwrap_or("this process"))?;
         let remote = scheduler.map(|scheduler| Remote::new(scheduler, &settings));
         let remote = remote.transpose()?;
-        let slots = run.slots(|| match &remote {
+        let count = || match &remote {
             Some(remote) => remote.slots(),
             None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
-        })?;
+        };
+        let slots = run.fact(|info| &mut info.slots, count)?;
         let partitions = settings.partitions(slots);
         let engine: Arc<dyn Engine> = match remote {
             Some(remote) => Arc::new(Cluster::new(remote, settings.clone(), partitions)?),
@@ -91,18 +93,19 @@ impl Driver {
         };
         let (info, blocks, cuts, lake) = match &input {
             Input::Executors => {
-                let info = run.origin(|| {
+                let describe = || {
                     let task = Task::new(run.location(), &input, Mode::Describe);
                     let engine = engine.as_ref();
-                    common(ask(engine, "sources", task, slots, &control.cancel)?)
-                })?;
-                let blocks = SourceInfo::clone(&info).everything;
+                    common(&ask(engine, "sources", task, slots, &control.cancel)?)
+                };
+                let info = run.fact(|info| &mut info.origin, describe)?;
+                let blocks = info.everything;
                 (info, blocks, Vec::new(), None)
             }
             Input::Lake(path) => {
                 let lake = Lake::open(path);
                 let lake = lake.map_err(|error| Error::Usage(error.to_string()))?;
-                let info = run.origin(|| lake_info(&lake, &input))?;
+                let info = run.fact(|info| &mut info.origin, || lake_info(&lake, &input))?;
                 let spec = SourceSpec::from(format!("lake:{}", path.display()));
                 let config = Config {
                     source: Some(spec),
@@ -137,6 +140,14 @@ impl Driver {
         }
     }
 
+    /// Prints a decision, if the caller wants to know it.
+    pub(crate) fn explain(&self, line: &str) {
+        tracing::debug!("{line}");
+        if let Some(explain) = &self.control.explain {
+            explain(&line);
+        }
+    }
+
     /// Divides blocks into chunks.
     pub(crate) fn divide(&self, blocks: &BlockRanges) -> Vec<Chunk> {
         divide(blocks, &self.cuts, self.chunks)
@@ -154,20 +165,36 @@ impl Driver {
             task.partitions,
             ranges.collect::<Vec<_>>(),
         ))?;
-        self.run.step(&key, &self.control.cancel, |folder| {
+        self.step_of(&key, name, task, chunks, None)
+    }
+
+    /// The same with the key of the step. Its tasks may execute the partitions of a statement.
+    pub(crate) fn step_of(
+        &self,
+        key: &str,
+        name: &str,
+        task: Task,
+        chunks: &[Chunk],
+        statement: Option<&Arc<dyn ExecutionPlan>>,
+    ) -> Result<Committed> {
+        self.run.step(key, &self.control.cancel, |folder| {
             let task = Task {
                 step: folder.to_owned(),
                 ..task.clone()
             };
             let job = Job {
                 name: format!("{name}: {} tasks", chunks.len()),
-                plan: WorkExec::transfers(task, chunks)?,
+                plan: WorkExec::plan(task, chunks, statement.cloned())?,
                 blocks: chunks.iter().map(|chunk| chunk.blocks.blocks()).sum(),
                 cancel: &self.control.cancel,
                 progress: self.control.progress.as_deref(),
                 written: &|| self.run.written(folder),
             };
-            run::write_scan(self.engine.as_ref(), &job, chunks.len())
+            let mut step = run::write_scan(self.engine.as_ref(), &job, chunks.len())?;
+            if let Some(statement) = statement {
+                step.plan = displayable(statement.as_ref()).indent(false).to_string();
+            }
+            Ok(step)
         })
     }
 
@@ -182,7 +209,8 @@ impl Driver {
                 Ok(blocks[0])
             }
         };
-        self.run.block_at(seconds, find)
+        self.run
+            .fact(|info| info.dates.entry(seconds).or_default(), find)
     }
 }
 
@@ -233,7 +261,7 @@ fn ask<T: DeserializeOwned>(
     let chunks: Vec<_> = (0..tasks.max(1) as u64).map(chunk).collect();
     let job = Job {
         name: name.to_owned(),
-        plan: WorkExec::transfers(query, &chunks)?,
+        plan: WorkExec::plan(query, &chunks, None)?,
         cancel,
         blocks: 0,
         progress: None,
@@ -253,61 +281,54 @@ fn ask<T: DeserializeOwned>(
 /// Executors follow the chain at their own pace. One that is behind by more blocks has a problem.
 const LAG_BLOCKS: u64 = 100;
 
-/// Describes what the sources of all executors have.
-fn common(sources: Vec<SourceInfo>) -> Result<SourceInfo> {
-    let none = || Error::Answer("no executor described its source".to_owned());
-    let all = sources.into_iter().map(Ok::<_, Error>).reduce(|all, one| {
-        let (all, one): (SourceInfo, SourceInfo) = (all?, one?);
-        if all.chain.chain_id != one.chain.chain_id
-            || all.chain.genesis_hash != one.chain.genesis_hash
-        {
-            return Err(Error::Refused(Refusal {
-                executor: one.executor,
-                kind: RefusalKind::Options,
-                message: format!(
-                    "it is of chain {} (genesis {}), and executor {} of chain {} (genesis {})",
-                    one.chain.chain_id,
-                    one.chain.genesis_hash,
-                    all.executor,
-                    all.chain.chain_id,
-                    all.chain.genesis_hash
-                ),
-            }));
-        }
-        let (before, after) = match all.tip <= one.tip {
-            true => (&all, &one),
-            false => (&one, &all),
-        };
-        if after.tip - before.tip > LAG_BLOCKS {
-            tracing::warn!(
-                "executor {} ends with block {}, and {} with {}: the later blocks are not in the answer",
-                before.executor,
-                before.tip,
-                after.executor,
-                after.tip
-            );
-        }
-        let (first, last) = match [all.everything, one.everything] {
-            [a, b] => (a.first.min(b.first), a.last.min(b.last)),
-        };
-        let time = |end: usize, is_same: fn(BlockRange, u64) -> bool, block: u64| {
-            let mut both = [&all, &one].into_iter();
-            both.find_map(|it| it.times[end].filter(|_| is_same(it.everything, block)))
-        };
-        let times = [
-            time(0, |blocks, block| blocks.first == block, first),
-            time(1, |blocks, block| blocks.last == block, last),
-        ];
-        Ok(SourceInfo {
-            executor: before.executor.clone(),
-            tip: before.tip,
-            everything: BlockRange::from_to(first, last),
-            times,
-            internal: all.internal && one.internal,
-            chain: all.chain,
-        })
-    });
-    all.ok_or_else(none)?
+/// Describes what the sources of all executors have. Each may have described its own several times.
+fn common(sources: &[SourceInfo]) -> Result<SourceInfo> {
+    let by_tip = |source: &&SourceInfo| source.tip;
+    let (Some(lowest), Some(highest)) = (
+        sources.iter().min_by_key(by_tip),
+        sources.iter().max_by_key(by_tip),
+    ) else {
+        return Err(Error::Answer("no executor described its source".to_owned()));
+    };
+    let of = |one: &SourceInfo| (one.chain.chain_id, one.chain.genesis_hash);
+    if let Some(other) = sources.iter().find(|one| of(one) != of(lowest)) {
+        let ([id, other_id], [genesis, other_genesis]) = (
+            [lowest, other].map(|one| one.chain.chain_id),
+            [lowest, other].map(|one| one.chain.genesis_hash),
+        );
+        return Err(Error::Refused(Refusal {
+            executor: other.executor.clone(),
+            kind: RefusalKind::Options,
+            message: format!(
+                "it is of chain {other_id} (genesis {other_genesis}), and executor {} of chain {id} \
+                 (genesis {genesis})",
+                lowest.executor
+            ),
+        }));
+    }
+    if highest.tip - lowest.tip > LAG_BLOCKS {
+        tracing::warn!(
+            "executor {} ends with block {}, and {} with {}: the later blocks are not in the answer",
+            lowest.executor,
+            lowest.tip,
+            highest.executor,
+            highest.tip
+        );
+    }
+    // Each end, with its time from a source that has the same.
+    let end = |end: usize, block: fn(&SourceInfo) -> u64| {
+        let lowest = sources.iter().map(block).min().unwrap_or_default();
+        let mut same = sources.iter().filter(|one| block(one) == lowest);
+        (lowest, same.find_map(|one| one.times[end]))
+    };
+    let (first, first_time) = end(0, |one| one.everything.first);
+    let (last, last_time) = end(1, |one| one.everything.last);
+    Ok(SourceInfo {
+        everything: BlockRange::from_to(first, last),
+        times: [first_time, last_time],
+        internal: sources.iter().all(|one| one.internal),
+        ..lowest.clone()
+    })
 }
 
 fn lake_info(lake: &Lake, input: &Input) -> Result<SourceInfo> {
@@ -354,15 +375,15 @@ mod tests {
             times: [Some(1), Some(tip * 2)],
             internal: tip != 8,
         };
-        let all = common(vec![source(1, 9), source(1, 8), source(1, 10)]).unwrap();
+        let all = common(&[source(1, 9), source(1, 8), source(1, 10)]).unwrap();
         assert_eq!((all.tip, all.everything), (8, BlockRange::up_to(8)));
         assert_eq!((all.internal, all.times), (false, [Some(1), Some(16)]));
-        let other = common(vec![source(1, 9), source(2, 7)]).unwrap_err();
+        let other = common(&[source(1, 7), source(2, 9)]).unwrap_err();
         let text = other.to_string();
         assert!(
-            text.contains("host-7") && text.contains("is of chain 2"),
+            text.contains("host-9") && text.contains("is of chain 2"),
             "{text}"
         );
-        assert!(common(Vec::new()).is_err());
+        assert!(common(&[]).is_err());
     }
 }

@@ -4,7 +4,8 @@ use crate::{
     Error, Result, Settings,
     engine::{Engine, Job, JobMetrics, JobProgress},
     error::Refusal,
-    remote::{Member, Remote, divide},
+    operator::encode_plan,
+    remote::{Remote, divide},
     rows, session,
 };
 use ballista_core::{
@@ -19,13 +20,9 @@ use ballista_core::{
     version,
 };
 use datafusion::execution::SessionState;
-use datafusion_proto::{physical_plan::AsExecutionPlan, protobuf::PhysicalPlanNode};
 use futures::StreamExt;
 use serde::Deserialize;
-use std::{
-    collections::BTreeSet,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 use tonic::transport::Channel;
 use txgraph_work::CancelFlag;
 
@@ -57,15 +54,7 @@ struct Stage {
 /// A task of a stage.
 #[derive(Debug, Deserialize)]
 struct StageTask {
-    /// A word, or an object for tasks that failed.
     status: serde_json::Value,
-    partition_id: Vec<u32>,
-}
-
-impl StageTask {
-    fn is_done(&self) -> bool {
-        self.status == "Successful"
-    }
 }
 
 /// A cluster.
@@ -79,7 +68,7 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// The cluster of a scheduler.
     pub(crate) fn new(remote: Remote, settings: Settings, partitions: usize) -> Result<Self> {
-        let config = session::config(settings.adaptive, partitions);
+        let config = session::config(partitions);
         Ok(Self {
             remote,
             session: session::state(config)?,
@@ -87,9 +76,9 @@ impl Cluster {
         })
     }
 
-    /// The executors that can be reached. Waits for one if there is none. The scheduler needs some
-    /// time to notice that an executor is lost, and until then gives its tasks to others.
-    fn reachable(&self, cancel: &CancelFlag) -> Result<Vec<Member>> {
+    /// Waits until an executor can be reached. The scheduler needs some time to notice that an
+    /// executor is lost, and until then gives its tasks to others.
+    fn reachable(&self, cancel: &CancelFlag) -> Result<()> {
         let start = Instant::now();
         loop {
             let (up, down) = divide(self.remote.members()?);
@@ -97,7 +86,7 @@ impl Cluster {
                 tracing::warn!("{lost} cannot be reached, and is still registered");
             }
             match down.first() {
-                _ if !up.is_empty() => return Ok(up),
+                _ if !up.is_empty() => return Ok(()),
                 _ if cancel.is_canceled() => return Err(Error::Interrupted),
                 _ if start.elapsed() < SETTLING_MAX => std::thread::sleep(TASKS_INTERVAL / 2),
                 None => return Err(self.unreachable("it has no executor")),
@@ -107,48 +96,6 @@ impl Cluster {
                 }
             }
         }
-    }
-
-    /// Refuses the rows of a job with several stages if a task failed or an executor was lost.
-    ///
-    /// Ballista 55 repeats the tasks of a lost executor, and can then count rows of a shuffle twice
-    /// without an error. A job of one stage cannot: the reports on its chunks show it.
-    fn check_undisturbed(&self, id: &str, before: &[Member]) -> Result<()> {
-        let answer = self.stages(id)?;
-        if answer.stages.len() < 2 {
-            return Ok(());
-        }
-        let disturbed = |what: String| Error::Job {
-            job: id.to_owned(),
-            message: format!("{what}; the rows of a job with several stages are then not trusted"),
-        };
-        for stage in &answer.stages {
-            let mut partitions = BTreeSet::new();
-            for task in &stage.tasks {
-                let done = task.as_ref().filter(|task| task.is_done());
-                let done = done.ok_or_else(|| disturbed("a task failed".to_owned()))?;
-                if !done.partition_id.iter().all(|one| partitions.insert(*one)) {
-                    return Err(disturbed("a task was repeated".to_owned()));
-                }
-            }
-        }
-        match self.lost(before)? {
-            Some(lost) => Err(disturbed(lost)),
-            None => Ok(()),
-        }
-    }
-
-    /// Describes an executor that is gone, if one is.
-    fn lost(&self, before: &[Member]) -> Result<Option<String>> {
-        let (up, _) = divide(self.remote.members()?);
-        let gone = before.iter().find(|executor| !up.contains(executor));
-        Ok(gone.map(|executor| format!("{executor} was lost")))
-    }
-
-    fn stages(&self, id: &str) -> Result<Stages> {
-        let path = format!("/api/job/{id}/stages");
-        serde_json::from_str(&self.remote.get(&path)?)
-            .map_err(|error| self.unreachable(format!("{path}: {error}")))
     }
 
     fn unreachable(&self, message: impl ToString) -> Error {
@@ -175,10 +122,7 @@ impl Cluster {
 
     /// Submits a plan. Returns the id of its job.
     async fn submit(&self, scheduler: &mut Scheduler, job: &Job<'_>) -> Result<String> {
-        let codec = session::codec();
-        let node = PhysicalPlanNode::try_from_physical_plan(job.plan.clone(), codec.as_ref())?;
-        let mut plan = Vec::new();
-        node.try_encode(&mut plan)?;
+        let plan = encode_plan(&job.plan)?;
         let entries = self.session.config().options().entries().into_iter();
         let mut settings: Vec<_> = entries
             .map(|entry| KeyValuePair {
@@ -222,11 +166,9 @@ impl Cluster {
         scheduler: &mut Scheduler,
         id: &str,
         job: &Job<'_>,
-        executors: &[Member],
     ) -> Result<SuccessfulJob> {
         let mut progress = JobProgress::start(job);
-        let start = Instant::now();
-        let (mut asked, mut finished, mut moved) = (start, 0, start);
+        let (mut asked, mut finished, mut moved) = (Instant::now(), 0, Instant::now());
         let (mut interval, mut written) = (TASKS_INTERVAL, None);
         loop {
             if job.cancel.is_canceled() {
@@ -248,49 +190,41 @@ impl Cluster {
             }
             if asked.elapsed() >= interval {
                 asked = Instant::now();
-                // Without a result, only the limit for the whole job holds.
-                if let Some((stages, now)) = self.finished_tasks(id) {
-                    // Its rows would not be trusted, and it may never end.
-                    if stages > 1
-                        && let Some(lost) = tokio::task::block_in_place(|| self.lost(executors))?
-                    {
-                        return Err(stuck(scheduler, id, lost).await);
-                    }
-                    if now != finished {
-                        moved = asked;
-                        progress.ended(now);
-                        finished = finished.max(now);
-                    }
-                    // A task may take longer than the limit, while it reads and writes.
-                    if moved.elapsed() > self.settings.stall_limit() / 4
-                        && let Ok(now) = tokio::task::block_in_place(|| (job.written)())
-                        && written.replace(now) != Some(now)
-                    {
-                        moved = asked;
-                    }
-                    if moved.elapsed() > self.settings.stall_limit() {
-                        let seconds = self.settings.stall_seconds;
-                        let reason = format!("no task read, wrote or ended for {seconds} s");
-                        return Err(stuck(scheduler, id, reason).await);
-                    }
+                if let Some(now) = self.finished_tasks(id)
+                    && now != finished
+                {
+                    moved = asked;
+                    progress.ended(now);
+                    finished = finished.max(now);
+                }
+                // A task may take longer than the limit, while it reads and writes.
+                if moved.elapsed() > self.settings.stall_limit() / 4
+                    && let Ok(now) = tokio::task::block_in_place(|| (job.written)())
+                    && written.replace(now) != Some(now)
+                {
+                    moved = asked;
+                }
+                if moved.elapsed() > self.settings.stall_limit() {
+                    let seconds = self.settings.stall_seconds;
+                    let reason = format!("no task read, wrote or ended for {seconds} s");
+                    return Err(stuck(scheduler, id, reason).await);
                 }
                 // A job of many tasks has a long description.
                 interval = TASKS_INTERVAL.max(10 * asked.elapsed());
-            }
-            if start.elapsed() > self.settings.job_limit() {
-                let reason = format!("it did not end in {} s", self.settings.job_seconds);
-                return Err(stuck(scheduler, id, reason).await);
             }
             tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
-    /// The number of stages of a job and of its finished tasks, if the scheduler knows.
-    fn finished_tasks(&self, id: &str) -> Option<(usize, u64)> {
-        let answer = tokio::task::block_in_place(|| self.stages(id)).ok()?;
+    /// The number of finished tasks of a job, if the scheduler knows.
+    fn finished_tasks(&self, id: &str) -> Option<u64> {
+        let path = format!("/api/job/{id}/stages");
+        let answer = tokio::task::block_in_place(|| self.remote.get(&path)).ok()?;
+        let answer: Stages = serde_json::from_str(&answer).ok()?;
         let tasks = answer.stages.iter().flat_map(|stage| &stage.tasks);
-        let done = tasks.flatten().filter(|task| task.is_done()).count();
-        Some((answer.stages.len(), done as u64))
+        // A word, or an object for tasks that failed.
+        let done = tasks.flatten().filter(|task| task.status == "Successful");
+        Some(done.count() as u64)
     }
 
     /// Returns the reports of a finished job.
@@ -360,10 +294,10 @@ impl Engine for Cluster {
         self.remote.runtime().block_on(async {
             let start = Instant::now();
             let mut scheduler = self.connect().await?;
-            let executors = tokio::task::block_in_place(|| self.reachable(job.cancel))?;
+            tokio::task::block_in_place(|| self.reachable(job.cancel))?;
             let id = self.submit(&mut scheduler, job).await?;
             tracing::debug!(job = id, name = job.name, "submitted");
-            let done = self.wait(&mut scheduler, &id, job, &executors).await?;
+            let done = self.wait(&mut scheduler, &id, job).await?;
             let mut metrics = JobMetrics {
                 job: id.clone(),
                 execution_millis: millis(start),
@@ -371,11 +305,14 @@ impl Engine for Cluster {
             };
             let locations = done.partition_location;
             let reports = self.fetch(&id, locations, job.cancel, &mut metrics).await?;
-            tokio::task::block_in_place(|| self.check_undisturbed(&id, &executors))?;
             clean(&mut scheduler, &id).await;
             metrics.millis = millis(start);
             Ok((reports, metrics))
         })
+    }
+
+    fn is_local(&self) -> bool {
+        false
     }
 
     fn session(&self) -> &SessionState {

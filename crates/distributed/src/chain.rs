@@ -6,17 +6,16 @@ use crate::{
     parts::flattened,
     rows::BATCH_ROWS,
     run::Committed,
-    wire::{Chunk, Earlier, Mode, Request, Task},
+    wire::{Chunk, Mode, Request, Task},
 };
 use alloy_primitives::{Address, hex};
-use datafusion::arrow::array::{
-    ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array,
-};
+use bytes::Bytes;
+use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use serde::de::DeserializeOwned;
 use std::{ops::ControlFlow, sync::Arc};
 use txgraph::{MeasureAnswer, MeasureSettings, Measured};
 use txgraph_analysis::partitioned::{Measures, Part, Record, Scanned, Stage, Steps, Table};
-use txgraph_transfers::{AddressFilter, BlockRange, Direction, ScanRequest, TransferFilter};
+use txgraph_transfers::{BlockRange, ScanRequest};
 
 /// Receives the rows of an answer.
 pub(crate) type Rows<'a> = dyn FnMut(RecordBatch) -> Result<ControlFlow<()>> + 'a;
@@ -29,18 +28,22 @@ pub(crate) struct RunSteps<'a> {
 }
 
 impl<'a> RunSteps<'a> {
-    /// The steps of a measure of some blocks, on the chain that the run began with.
-    pub(crate) fn linked(driver: &'a Driver, blocks: BlockRange) -> Result<Self> {
-        let mut chunks = linked(driver, blocks)?;
-        for chunk in &mut chunks {
-            // Its hashes link it already.
-            chunk.follows = false;
-        }
-        Ok(Self {
+    /// The steps of a measure of the transfers of a request.
+    fn new(driver: &'a Driver, request: ScanRequest) -> Self {
+        Self {
             driver,
-            request: everything(blocks, None),
-            chunks,
-        })
+            chunks: driver.divide(&request.blocks),
+            request,
+        }
+    }
+
+    /// The steps of a measure of all transfers of some blocks.
+    pub(crate) fn of(driver: &'a Driver, blocks: BlockRange) -> Self {
+        let request = ScanRequest {
+            blocks: blocks.into(),
+            ..ScanRequest::default()
+        };
+        Self::new(driver, request)
     }
 
     fn task(&self, stage: &Stage) -> Task {
@@ -70,10 +73,9 @@ impl Steps for RunSteps<'_> {
         tasks: usize,
         tables: &[Table<'_, Committed>],
     ) -> Result<Committed> {
-        let earlier = |table: &Table<'_, Committed>| Earlier {
-            folder: table.step.folder.clone(),
-            table: table.table,
-            of_tasks: table.part != Part::Partition,
+        let earlier = |table: &Table<'_, Committed>| {
+            let of_tasks = table.part != Part::Partition;
+            table.step.earlier(table.table, of_tasks)
         };
         let task = Task {
             inputs: tables.iter().map(earlier).collect(),
@@ -116,25 +118,22 @@ impl Steps for RunSteps<'_> {
     }
 
     fn counts<C: DeserializeOwned>(&self, step: &Committed) -> Result<Vec<C>> {
-        let mut counts = Vec::new();
-        step.read_rows(&mut |batch| {
-            counts.extend(decode_counts(&batch)?);
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(counts)
+        let chunks = step.step.chunks.iter();
+        let sections = chunks.flat_map(|chunk| step.sections(chunk));
+        sections.map(|section| decode_counts(&section?)).collect()
     }
 
     fn rows<'a, const K: usize, const N: usize, const A: usize>(
         &'a self,
         step: &'a Committed,
     ) -> Vec<impl Iterator<Item = Result<Record<K, N, A>>> + 'a> {
-        let of_batch = |batch: Result<RecordBatch>| {
-            let rows = batch.and_then(|batch| decode(&batch));
+        let of_section = |section: Result<Bytes>| {
+            let rows = section.and_then(|section| decode(&section));
             flattened(rows.map(|rows| rows.into_iter().map(Ok)))
         };
         let tasks = step.step.chunks.iter();
         tasks
-            .map(|chunk| step.batches(&chunk.parts, None).flat_map(of_batch))
+            .map(|chunk| step.sections(chunk).flat_map(of_section))
             .collect()
     }
 }
@@ -146,65 +145,32 @@ pub(crate) fn measure(
     request: &ScanRequest,
     settings: &MeasureSettings,
 ) -> Option<Result<Measured>> {
-    let steps = RunSteps {
-        driver,
-        request: request.clone(),
-        chunks: driver.divide(&request.blocks),
-    };
+    let steps = RunSteps::new(driver, request.clone());
     let measures = Measures(&steps);
-    let measured = match settings {
+    Some(match settings {
         MeasureSettings::Components(limit) => {
-            let found = measures.components(*limit);
-            found.map(|found| measured(found, MeasureAnswer::Components))
+            measured(measures.components(*limit), MeasureAnswer::Components)
         }
-        MeasureSettings::Degrees(hubs) => {
-            let found = measures.degrees(*hubs);
-            found.map(|found| measured(found, MeasureAnswer::Degrees))
-        }
-        MeasureSettings::Pairs(settings) => {
-            let found = measures.pairs(settings);
-            found.map(|found| measured(found, MeasureAnswer::Pairs))
-        }
-        MeasureSettings::Summary(settings) => {
-            let found = measures.summary(settings);
-            found.map(|found| measured(found, MeasureAnswer::Summary))
+        MeasureSettings::Degrees(hubs) => measured(measures.degrees(*hubs), MeasureAnswer::Degrees),
+        MeasureSettings::Pairs(wanted) => measured(measures.pairs(wanted), MeasureAnswer::Pairs),
+        MeasureSettings::Summary(wanted) => {
+            measured(measures.summary(wanted), MeasureAnswer::Summary)
         }
         _ => return None,
-    };
-    Some(measured)
+    })
 }
 
-fn measured<M>(found: Scanned<M, Committed>, answer: fn(M) -> MeasureAnswer) -> Measured {
-    Measured {
+fn measured<M>(
+    found: Result<Scanned<M, Committed>>,
+    answer: fn(M) -> MeasureAnswer,
+) -> Result<Measured> {
+    let found = found?;
+    Ok(Measured {
         scan: found.scan.report(),
         unseen: found.facts.unseen.unseen(),
         vertices: found.vertices,
         transfers: found.facts.transfers,
         answer: answer(found.measure),
-    }
-}
-
-/// The components: lowest address, vertices, transfers, first and last block. Largest first, then
-/// by lowest address.
-pub(crate) fn components(
-    steps: &RunSteps<'_>,
-    limit: Option<usize>,
-    rows: &mut Rows<'_>,
-) -> Result<()> {
-    let found = Measures(steps).components(limit)?.measure.components;
-    in_batches(&found, rows, |some| {
-        let addresses = some
-            .iter()
-            .map(|one| hex::encode_prefixed(one.lowest_address));
-        let first = some.iter().map(|one| one.first_block);
-        let last = some.iter().map(|one| one.last_block);
-        vec![
-            ("lowest_address", texts(addresses)),
-            ("vertices", numbers(some.iter().map(|one| one.vertices))),
-            ("transfers", numbers(some.iter().map(|one| one.transfers))),
-            ("first_block", Arc::new(first.collect::<UInt64Array>())),
-            ("last_block", Arc::new(last.collect::<UInt64Array>())),
-        ]
     })
 }
 
@@ -287,13 +253,14 @@ pub(crate) fn pagerank(
     pass(&some)
 }
 
-/// Passes on rows with these columns.
+/// Passes on rows with these columns, and the columns if there are no rows.
 fn in_batches<T>(
     all: &[T],
     rows: &mut Rows<'_>,
     columns: impl Fn(&[T]) -> Vec<(&'static str, ArrayRef)>,
 ) -> Result<()> {
-    for some in all.chunks(BATCH_ROWS) {
+    let (first, others) = all.split_at(all.len().min(BATCH_ROWS));
+    for some in std::iter::once(first).chain(others.chunks(BATCH_ROWS)) {
         if rows(RecordBatch::try_from_iter(columns(some))?)?.is_break() {
             break;
         }
@@ -308,48 +275,4 @@ fn texts(values: impl Iterator<Item = impl AsRef<str>>) -> ArrayRef {
 fn numbers(values: impl Iterator<Item = u64>) -> ArrayRef {
     let number = |number| i64::try_from(number).unwrap_or(i64::MAX);
     Arc::new(Int64Array::from_iter_values(values.map(number)))
-}
-
-/// A request for all transfers, or for the transfers of some addresses.
-fn everything(blocks: BlockRange, touching: Option<AddressFilter>) -> ScanRequest {
-    ScanRequest {
-        blocks: blocks.into(),
-        filter: TransferFilter {
-            touching,
-            ..TransferFilter::default()
-        },
-        ..ScanRequest::default()
-    }
-}
-
-/// Divides blocks into chunks, with the hashes that their ends have at the beginning of the run.
-/// All queries of the run read these blocks, or fail.
-pub(crate) fn linked(driver: &Driver, blocks: BlockRange) -> Result<Vec<Chunk>> {
-    let mut chunks = driver.divide(&blocks.into());
-    let ends: Vec<_> = chunks.iter().map(last_block).collect();
-    // Transfers of no address: a report with the hash of the last block, and no row.
-    let touching = AddressFilter::new([], Direction::default());
-    let request = everything(blocks, Some(touching));
-    let task = Task {
-        request: Request::new(&request, &driver.run.store)?,
-        ..driver.task(Mode::Scan)
-    };
-    let done = driver.step("hashes at the ends of chunks", task, &ends)?;
-    let mut before = None;
-    for (chunk, end) in chunks.iter_mut().zip(&done.step.chunks) {
-        let last = end.report.last_block_hash;
-        chunk.hashes = [before.filter(|_| chunk.follows), last];
-        before = last;
-    }
-    Ok(chunks)
-}
-
-/// The last block of a chunk, as a chunk.
-fn last_block(chunk: &Chunk) -> Chunk {
-    let last = chunk.blocks.last;
-    Chunk {
-        blocks: BlockRange { first: last, last },
-        follows: false,
-        ..*chunk
-    }
 }

@@ -61,11 +61,6 @@ enum Command {
         #[command(flatten)]
         on: On,
     },
-    /// Weakly connected components of all transfers, largest first
-    Components {
-        #[command(flatten)]
-        on: On,
-    },
     /// PageRank of all addresses, highest first
     Pagerank {
         /// Rounds
@@ -90,7 +85,7 @@ enum Command {
 const EXECUTORS: &str = "executors:";
 
 /// The words of commands that the plain program does not have.
-const OWN: [&str; 6] = ["runs", "sql", "components", "pagerank", "motifs", "tokens"];
+const OWN: [&str; 5] = ["runs", "sql", "pagerank", "motifs", "tokens"];
 
 /// The cluster and data, and how the result is written.
 #[derive(Args, Clone, Debug)]
@@ -184,11 +179,8 @@ fn start(mut args: Vec<OsString>) -> ExitCode {
         },
         Command::Sql { query, on } => query_text(query).and_then(|query| {
             answer(on, &args, |driver, blocks, rows| {
-                sql::query(driver, blocks, &query)?.read_rows(rows)
+                sql::query(driver, blocks, &query, rows)
             })
-        }),
-        Command::Components { on } => measure(on, &args, |steps, rows| {
-            chain::components(steps, on.output.limit, rows)
         }),
         Command::Pagerank { rounds, on } => measure(on, &args, |steps, rows| {
             chain::pagerank(steps, *rounds, on.output.limit, rows)
@@ -237,7 +229,7 @@ fn measure(
     measure: impl FnOnce(&RunSteps<'_>, &mut Rows<'_>) -> Result<()>,
 ) -> Result<()> {
     answer(on, args, |driver, blocks, rows| {
-        measure(&RunSteps::linked(driver, blocks)?, rows)
+        measure(&RunSteps::of(driver, blocks), rows)
     })
 }
 
@@ -264,22 +256,12 @@ fn answer(
         ..Config::default()
     };
     let config = Config::resolve(flags, None).map_err(|error| Error::Usage(error.message))?;
-    let folder = match &on.run {
-        Some(folder) => folder.clone(),
-        None => new_folder(&config)?,
-    };
+    let place = Place::of(on.run.as_deref(), &config)?;
     let args: Vec<_> = args[1..]
         .iter()
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect();
-    let driver = Driver::open(
-        on.cluster.as_deref(),
-        &folder,
-        &without_run(&args),
-        &config,
-        &control,
-    )?;
-    let asked = || -> Result<()> {
+    let asked = |driver: &Driver| -> Result<()> {
         let all = driver.blocks;
         let blocks = BlockRange::new(
             on.from_block.unwrap_or(all.first),
@@ -302,11 +284,22 @@ fn answer(
                 BlockRanges::from(blocks)
             );
         }
-        write_rows(&on.output, outputs, |rows| query(&driver, blocks, rows))
+        write_rows(&on.output, outputs, |rows| query(driver, blocks, rows))
     };
-    let done = asked();
-    end(&driver, done.is_ok())?;
-    done
+    let scheduler = on.cluster.as_deref();
+    let driver = Driver::open(
+        scheduler,
+        &place.folder,
+        &without_run(&args),
+        &config,
+        &control,
+    );
+    let done = driver.and_then(|driver| {
+        let done = asked(&driver);
+        finish(&driver, done.is_ok())?;
+        done
+    });
+    done.inspect_err(|_| place.failed())
 }
 
 /// Writes the rows that `read` passes on.
@@ -332,30 +325,62 @@ fn write_rows(
 fn ask(args: Vec<OsString>) -> ExitCode {
     let opener = Opener::default();
     let code = txgraph_cli::run(args, Some(&opener));
-    if let Some(driver) = opener.driver.take() {
-        // `ExitCode` can only be compared by its text.
-        let is_done = format!("{code:?}") == format!("{:?}", ExitCode::SUCCESS);
-        if let Err(error) = end(&driver, is_done) {
-            return fail(error);
-        }
+    // `ExitCode` can only be compared by its text.
+    let is_done = format!("{code:?}") == format!("{:?}", ExitCode::SUCCESS);
+    let finished = opener.driver.take().map(|driver| finish(&driver, is_done));
+    if let (false, Some(place)) = (is_done, opener.place.take()) {
+        place.failed();
     }
-    code
+    match finished {
+        Some(Err(error)) => fail(error),
+        _ => code,
+    }
 }
 
 /// Records the end of a run.
-fn end(driver: &Driver, is_done: bool) -> Result<()> {
+fn finish(driver: &Driver, is_done: bool) -> Result<()> {
     let state = match is_done {
         true => RunState::Done,
         false => RunState::Failed,
     };
-    driver.run.finish(state, driver.engine.received())?;
-    if !is_done {
-        say(&format!(
-            "the finished steps are kept; continue with `txgraph-cluster runs resume {}`",
-            driver.run.location()
-        ));
+    driver.run.finish(state, driver.engine.received())
+}
+
+/// Where a run is kept.
+#[derive(Debug)]
+struct Place {
+    folder: PathBuf,
+    is_named: bool,
+}
+
+impl Place {
+    /// The folder that the user named, or a new one, whose name is the time and the process.
+    fn of(named: Option<&Path>, config: &Config) -> Result<Self> {
+        let new = || {
+            let name = format!("{}-{}", run::unix_seconds(), std::process::id());
+            Ok::<_, Error>(runs_folder(config)?.join(name))
+        };
+        Ok(Self {
+            folder: named.map_or_else(new, |named| Ok(named.to_owned()))?,
+            is_named: named.is_some(),
+        })
     }
-    Ok(())
+
+    /// Says how to continue a run that failed. Deletes it if it has nothing to continue from, and
+    /// the user did not name it.
+    fn failed(&self) {
+        if run::steps(&self.folder).is_ok_and(|steps| !steps.is_empty()) {
+            say(&format!(
+                "the finished steps are kept; continue with `txgraph-cluster runs resume {}`",
+                self.folder.display()
+            ));
+        } else if !self.is_named
+            && let Err(error) = run::drop(&self.folder)
+        {
+            // If it was not begun.
+            tracing::debug!("{error}");
+        }
+    }
 }
 
 /// Reports an error. Returns the exit status for it.
@@ -374,6 +399,7 @@ fn say(line: &str) {
 #[derive(Debug, Default)]
 struct Opener {
     driver: RefCell<Option<Arc<Driver>>>,
+    place: RefCell<Option<Place>>,
 }
 
 impl Cluster for Opener {
@@ -383,10 +409,9 @@ impl Cluster for Opener {
         config: &Config,
         control: &RunControl,
     ) -> txgraph::Result<Source> {
-        let folder = match &query.run {
-            Some(folder) => folder.clone(),
-            None => new_folder(config)?,
-        };
+        let place = Place::of(query.run.as_deref(), config)?;
+        let folder = place.folder.clone();
+        *self.place.borrow_mut() = Some(place);
         let args = without_run(&query.args);
         let driver = Driver::open(Some(&query.scheduler), &folder, &args, config, control)?;
         let driver = Arc::new(driver);
@@ -415,12 +440,6 @@ fn runs_folder(config: &Config) -> Result<PathBuf> {
         Error::Usage("there is no folder for runs: name one with --run, or set HOME".to_owned())
     })?;
     Ok(cache.join(RUNS))
-}
-
-/// A folder for a new run: its name is the time and the process.
-fn new_folder(config: &Config) -> Result<PathBuf> {
-    let name = format!("{}-{}", run::unix_seconds(), std::process::id());
-    Ok(runs_folder(config)?.join(name))
 }
 
 /// Finds a run by its folder, or by its name in the folder of runs.
@@ -478,6 +497,10 @@ fn runs(command: &Runs) -> Result<Option<Vec<OsString>>> {
         }
         Runs::Resume { run } => {
             let (folder, info) = find(run)?;
+            // Its query names files from there.
+            let folder = folder.canonicalize().unwrap_or(folder);
+            let moved = std::env::set_current_dir(Path::new(".").join(&info.folder));
+            moved.map_err(|error| Error::io(&info.folder, error))?;
             let program = OsString::from("txgraph-cluster");
             let mut args = vec![program];
             args.extend(info.args.iter().map(OsString::from));

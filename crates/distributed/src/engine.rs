@@ -68,6 +68,9 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync {
     /// Executes a plan once. Returns the reports of its tasks, in the order of partitions.
     fn execute(&self, job: &Job<'_>) -> Result<(Vec<String>, JobMetrics)>;
 
+    /// Whether it is this process.
+    fn is_local(&self) -> bool;
+
     /// Makes plans for this engine.
     fn session(&self) -> &SessionState;
 

@@ -140,9 +140,13 @@ pub async fn run(args: &ExecutorArgs) -> Result<()> {
         return Ok(());
     }
     let done = start_executor_process(Arc::new(config)).await;
+    let hint = match &tls {
+        Some(_) => "",
+        None => "; if it requires certificates, name yours with --tls",
+    };
     let done = done.map_err(|error| Error::Scheduler {
         address: args.scheduler.clone(),
-        message: error.to_string(),
+        message: format!("{error}{hint}"),
     });
     let is_again = std::env::var_os(AGAIN).is_some();
     if signalled.load(Ordering::Relaxed) || (done.is_err() && !is_again) {

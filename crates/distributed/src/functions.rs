@@ -10,23 +10,17 @@
 use alloy_primitives::{U256, aliases::U320, hex};
 use datafusion::{
     arrow::{
-        array::{
-            Array, ArrayRef, AsArray, BooleanArray, FixedSizeBinaryArray, FixedSizeBinaryBuilder,
-            StringBuilder,
-        },
+        array::{Array, ArrayRef, AsArray, BooleanArray, FixedSizeBinaryBuilder, StringBuilder},
         datatypes::{DataType, Field, FieldRef},
     },
     common::{Result, ScalarValue, exec_err, not_impl_err},
     logical_expr::{
         Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, EmitTo, GroupsAccumulator,
-        ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
+        ScalarUDF, Signature, SimpleScalarUDF, TypeSignature, Volatility,
         function::{AccumulatorArgs, StateFieldsArgs},
     },
 };
-use std::{
-    hash::{Hash, Hasher},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 /// The bytes of an amount.
 const AMOUNT: i32 = 32;
@@ -41,12 +35,10 @@ pub(crate) fn aggregates() -> Vec<Arc<AggregateUDF>> {
 /// The scalar functions.
 pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
     vec![
-        Arc::new(ScalarUDF::from(Text::new(
-            "decimal",
-            &[DataType::FixedSizeBinary(AMOUNT)],
-            |bytes| U256::try_from_be_slice(bytes).map(|amount| amount.to_string()),
-        ))),
-        Arc::new(ScalarUDF::from(Text::new(
+        text("decimal", &[DataType::FixedSizeBinary(AMOUNT)], |bytes| {
+            U256::try_from_be_slice(bytes).map(|amount| amount.to_string())
+        }),
+        text(
             "hex",
             &[
                 DataType::FixedSizeBinary(20),
@@ -54,7 +46,7 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
                 DataType::Binary,
             ],
             |bytes| Some(hex::encode_prefixed(bytes)),
-        ))),
+        ),
     ]
 }
 
@@ -234,70 +226,32 @@ impl Accumulator for One {
     }
 }
 
-/// A function of bytes that returns a text. Its name identifies it.
-#[derive(Debug)]
-struct Text {
-    name: &'static str,
-    signature: Signature,
-    text: fn(&[u8]) -> Option<String>,
-}
-
-impl Text {
-    fn new(name: &'static str, of: &[DataType], text: fn(&[u8]) -> Option<String>) -> Self {
-        let kinds = of
-            .iter()
-            .map(|kind| TypeSignature::Exact(vec![kind.clone()]));
-        Self {
-            name,
-            signature: Signature::one_of(kinds.collect(), Volatility::Immutable),
-            text,
-        }
-    }
-}
-
-impl PartialEq for Text {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for Text {}
-
-impl Hash for Text {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.name.hash(state);
-    }
-}
-
-impl ScalarUDFImpl for Text {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Utf8)
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let column = args.args[0].to_array(args.number_rows)?;
-        let mut texts = StringBuilder::new();
-        let fixed: Option<&FixedSizeBinaryArray> = column.as_fixed_size_binary_opt();
+/// A function of bytes that returns a text.
+fn text(name: &'static str, of: &[DataType], text: fn(&[u8]) -> Option<String>) -> Arc<ScalarUDF> {
+    let kinds = of.iter().cloned();
+    let kinds = kinds.map(|kind| TypeSignature::Exact(vec![kind])).collect();
+    let function = move |args: &[ColumnarValue]| {
+        let column = ColumnarValue::values_to_arrays(args)?.remove(0);
+        let fixed = column.as_fixed_size_binary_opt();
         let plain = column.as_binary_opt::<i32>();
+        let mut texts = StringBuilder::new();
         for row in 0..column.len() {
             let bytes = match (fixed, plain) {
                 _ if column.is_null(row) => None,
                 (Some(fixed), _) => Some(fixed.value(row)),
                 (_, Some(plain)) => Some(plain.value(row)),
-                _ => return exec_err!("{} is of bytes, not of {}", self.name, column.data_type()),
+                _ => return exec_err!("{name} is of bytes, not of {}", column.data_type()),
             };
-            texts.append_option(bytes.and_then(self.text));
+            texts.append_option(bytes.and_then(text));
         }
         Ok(ColumnarValue::Array(Arc::new(texts.finish())))
-    }
+    };
+    Arc::new(ScalarUDF::from(SimpleScalarUDF::new_with_signature(
+        name,
+        Signature::one_of(kinds, Volatility::Immutable),
+        DataType::Utf8,
+        Arc::new(function),
+    )))
 }
 
 #[cfg(test)]

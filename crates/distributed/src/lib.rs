@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  txgraph-cluster (driver)                      txgraph-executor, on each host
-//!  query ─► façade ─► search ─► request       TransfersExec ─► source of the executor,
+//!  query ─► façade ─► search ─► request       WorkExec ──────► source of the executor,
 //!                 ▲                  │ job            │           or a lake
 //!                 │ rows             ▼                │ a report for each chunk
 //!          step of the run ◄── engine: scheduler ◄────┤
@@ -17,18 +17,16 @@
 //! the rows to the search. So a query has the same answer on a cluster, and a run that was
 //! interrupted continues after its last step.
 //!
-//! Modules, each using only those before it: engine_log, error, tls, functions, engine, rows,
-//! settings, store, wire, parts, measure, serve, operator, codec, run, chunks, table,
+//! Modules, each using only those before it: error, tls, functions, engine, rows,
+//! settings, store, wire, parts, measure, serve, operator, run, chunks, table,
 //! session, remote, ballista, executor, local, scheduler, backend, chain, source, sql, output, driver.
 
 mod backend;
 mod ballista;
 mod chain;
 mod chunks;
-mod codec;
 pub mod driver;
 mod engine;
-mod engine_log;
 mod error;
 pub mod executor;
 mod functions;
@@ -52,7 +50,6 @@ mod tls;
 mod wire;
 
 pub use backend::Driver;
-pub use codec::PlanCodec;
 pub use engine::JobMetrics;
 pub use error::{Error, Refusal, RefusalKind, Result};
 pub use rows::transfers_schema;
@@ -75,7 +72,6 @@ pub fn process(work: impl Future<Output = Result<()>>) -> ExitCode {
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal())
         .init();
-    engine_log::install();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();

@@ -5,10 +5,19 @@ use crate::{
     engine::{Engine, Job, JobMetrics, JobProgress},
     rows, session,
 };
-use datafusion::{execution::SessionState, physical_plan::ExecutionPlanProperties};
+use datafusion::{
+    common::runtime::SpawnedTask, execution::SessionState, physical_plan::ExecutionPlanProperties,
+};
 use futures::StreamExt;
-use std::{sync::Arc, time::Instant};
-use tokio::runtime::Runtime;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::{runtime::Runtime, time::sleep};
+use txgraph_work::CancelFlag;
+
+/// The time between two looks whether the caller stopped.
+const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Executes plans with DataFusion in this process.
 #[derive(Debug)]
@@ -22,11 +31,18 @@ impl InProcess {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build();
-        let config = session::config(false, partitions);
+        let config = session::config(partitions);
         Ok(Self {
             session: session::state(config)?,
             runtime: runtime.map_err(|error| Error::Plan(format!("threads: {error}")))?,
         })
+    }
+}
+
+/// Returns when the caller stopped.
+async fn canceled(cancel: &CancelFlag) {
+    while !cancel.is_canceled() {
+        sleep(CANCEL_INTERVAL).await;
     }
 }
 
@@ -49,29 +65,37 @@ impl Engine for InProcess {
                 async move {
                     let stream = stream?;
                     let collect = async { stream.collect::<Vec<_>>().await };
-                    Ok::<_, Error>(tokio::spawn(collect).await)
+                    Ok::<_, Error>(SpawnedTask::spawn(collect).join().await)
                 }
             });
             let ahead = std::thread::available_parallelism().map_or(2, usize::from);
             let mut streams = futures::stream::iter(streams).buffered(ahead);
-            while let Some(batches) = streams.next().await {
+            loop {
+                let next = tokio::select! {
+                    next = streams.next() => next,
+                    // What runs ends with `streams`.
+                    () = canceled(job.cancel) => return Err(Error::Interrupted),
+                };
+                let Some(batches) = next else {
+                    return Ok(());
+                };
                 let batches = batches?.map_err(|error| Error::Answer(error.to_string()))?;
                 for batch in batches {
                     let batch = batch?;
                     metrics.bytes += batch.get_array_memory_size() as u64;
                     reports.extend(rows::decode_reports(&batch)?);
                 }
-                if job.cancel.is_canceled() {
-                    return Err(Error::Interrupted);
-                }
                 ended += 1;
                 progress.ended(ended);
             }
-            Ok::<_, Error>(())
         })?;
         let millis = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
         (metrics.millis, metrics.execution_millis) = (millis, millis);
         Ok((reports, metrics))
+    }
+
+    fn is_local(&self) -> bool {
+        true
     }
 
     fn session(&self) -> &SessionState {

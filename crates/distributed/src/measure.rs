@@ -1,17 +1,19 @@
 //! The tables that the tasks of measures read and write ([`txgraph_analysis::partitioned`]).
 //!
-//! The files of a task have a section for each partition of each table.
+//! The files of a task have sections for each partition of each table. A section has rows in as few bytes
+//! as they need, because each edge of a chain is written and read once or twice. It begins with
+//! three bytes, the lengths of a [`Record`], or zeros before counts as JSON. A row is
+//!
+//! ```text
+//! bytes that its key has in common with the key before, and the others
+//! for each number and amount: a length and its bytes, the lowest first
+//! ```
 
 use crate::{
     Error, Result,
     parts::{self, PartWriter},
-    rows,
     store::Store,
-    wire::{Chunk, Part, Task, Written},
-};
-use datafusion::arrow::{
-    array::{ArrayRef, AsArray, FixedSizeBinaryArray, RecordBatch, UInt64Array},
-    datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type},
+    wire::{Chunk, Earlier, Part, Task, Written},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
@@ -24,8 +26,8 @@ use txgraph_graph::{AmountSum, SearchError};
 
 /// Steps whose lists of files stay in memory, for other tasks.
 const STEPS_KEPT: usize = 4;
-/// The bytes of an amount.
-const AMOUNT: usize = 40;
+/// The beginning of a section with counts.
+const COUNTS: [u8; 3] = [0; 3];
 
 /// The tables of a task.
 pub(crate) struct TaskTables<'a> {
@@ -59,7 +61,7 @@ impl<'a> TaskTables<'a> {
             task,
             chunk,
             store: Store::shared(&task.run)?,
-            writer: PartWriter::new(&task.run, &task.step, rows::report_schema())?,
+            writer: PartWriter::new(&task.run, &task.step)?,
             facts: serde_json::Value::Null,
         })
     }
@@ -77,12 +79,14 @@ impl<'a> TaskTables<'a> {
     }
 
     /// The files of the tasks of a step.
-    fn earlier(&self, folder: &str) -> Result<Arc<EarlierStep>> {
-        static LAST: Mutex<Vec<(PathBuf, Arc<EarlierStep>)>> = Mutex::new(Vec::new());
-        let name = format!("{folder}/{}", parts::STEP_FILE);
+    fn earlier(&self, of: &Earlier) -> Result<Arc<EarlierStep>> {
+        type Kept = ((PathBuf, String), Arc<EarlierStep>);
+        static LAST: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
+        let name = format!("{}/{}", of.folder, parts::STEP_FILE);
         let place = self.store.place(&name);
+        let key = (place.clone(), of.job.clone());
         let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, step)) = last.iter().find(|(known, _)| *known == place) {
+        if let Some((_, step)) = last.iter().find(|(known, _)| *known == key) {
             return Ok(step.clone());
         }
         let json = self.store.read(&name)?;
@@ -90,19 +94,19 @@ impl<'a> TaskTables<'a> {
         let step = serde_json::from_slice::<EarlierStep>(&json);
         let step = Arc::new(step.map_err(|error| Error::run(&place, error.to_string()))?);
         last.truncate(STEPS_KEPT - 1);
-        last.insert(0, (place, step.clone()));
+        last.insert(0, (key, step.clone()));
         Ok(step)
     }
 
-    /// Passes the batches of an input, with the numbers of the tasks that wrote them.
-    fn batches(
+    /// Passes the sections of an input, with the numbers of the tasks that wrote them.
+    pub(crate) fn sections(
         &self,
         input: usize,
-        mut each: impl FnMut(usize, &RecordBatch) -> Result<()>,
+        mut each: impl FnMut(usize, &[u8]) -> Result<()>,
     ) -> Result<()> {
         let few = || Error::Plan("a task of a measure lacks an input".to_owned());
         let input = self.task.inputs.get(input).ok_or_else(few)?;
-        let step = self.earlier(&input.folder)?;
+        let step = self.earlier(input)?;
         let [first, last] = [self.chunk.blocks.first, self.chunk.blocks.last].map(usize::try_from);
         let (first, last) = first.ok().zip(last.ok()).ok_or_else(few)?;
         let all = sections(input.table, self.task.partitions);
@@ -116,9 +120,9 @@ impl<'a> TaskTables<'a> {
         let chunks = step.chunks.get(tasks.clone()).ok_or_else(few)?;
         for (number, chunk) in tasks.zip(chunks) {
             for part in &chunk.parts {
-                let rows = parts::read(&self.store, &input.folder, part, sections.clone(), None)?;
-                for batch in rows {
-                    each(number, &batch?)?;
+                let wanted = sections.clone();
+                for section in parts::read(&self.store, &input.folder, part, wanted)? {
+                    each(number, &section?)?;
                 }
             }
         }
@@ -138,7 +142,7 @@ impl Tables for TaskTables<'_> {
         input: usize,
         mut each: impl FnMut(usize, Vec<Record<K, N, A>>) -> Result<()>,
     ) -> Result<()> {
-        self.batches(input, |task, batch| each(task, decode(batch)?))
+        self.sections(input, |task, section| each(task, decode(section)?))
     }
 
     fn read_counts<C: DeserializeOwned>(
@@ -146,8 +150,8 @@ impl Tables for TaskTables<'_> {
         input: usize,
         mut each: impl FnMut(C),
     ) -> Result<()> {
-        self.batches(input, |_, batch| {
-            decode_counts(batch)?.into_iter().for_each(&mut each);
+        self.sections(input, |_, section| {
+            each(decode_counts(section)?);
             Ok(())
         })
     }
@@ -167,13 +171,18 @@ impl Tables for TaskTables<'_> {
         rows: &[Record<K, N, A>],
     ) -> Result<()> {
         let section = sections(table, self.task.partitions).start + partition;
-        self.writer.write_section(section, &encode(rows)?)
+        self.writer.write(section, rows.len(), |to| {
+            encode(rows, to);
+            Ok(())
+        })
     }
 
     fn write_counts(&mut self, table: u32, counts: &impl Serialize) -> Result<()> {
         let section = sections(table, self.task.partitions).start;
-        self.writer
-            .write_section(section, &rows::encode_report(counts)?)
+        self.writer.write(section, 1, |to| {
+            to.extend(COUNTS);
+            serde_json::to_writer(to, counts).map_err(|error| Error::Answer(error.to_string()))
+        })
     }
 
     fn report(&mut self, facts: &impl Serialize) -> Result<()> {
@@ -189,73 +198,97 @@ fn sections(table: u32, partitions: u32) -> Range<u32> {
     table * partitions..(table + 1) * partitions
 }
 
-/// The columns of rows.
-fn schema<const K: usize, const N: usize, const A: usize>() -> SchemaRef {
-    let bytes = |name, size| {
-        let size = i32::try_from(size).unwrap_or(i32::MAX);
-        Field::new(name, DataType::FixedSizeBinary(size), false)
-    };
-    let mut columns = vec![bytes("key".to_owned(), K)];
-    columns.extend((0..N).map(|at| Field::new(format!("number_{at}"), DataType::UInt64, false)));
-    columns.extend((0..A).map(|at| bytes(format!("amount_{at}"), AMOUNT)));
-    Arc::new(Schema::new(columns))
+/// The beginning of a section with rows.
+fn kind<const K: usize, const N: usize, const A: usize>() -> [u8; 3] {
+    [K, N, A].map(low_byte)
+}
+
+/// A length of less than 256.
+const fn low_byte(length: usize) -> u8 {
+    length.to_le_bytes()[0]
 }
 
 fn encode<const K: usize, const N: usize, const A: usize>(
     rows: &[Record<K, N, A>],
-) -> Result<RecordBatch> {
-    let mut columns = vec![bytes(rows.iter().map(|row| row.key))?];
-    for at in 0..N {
-        let numbers = rows.iter().map(|row| row.numbers[at]);
-        columns.push(Arc::new(UInt64Array::from_iter_values(numbers)));
+    to: &mut Vec<u8>,
+) {
+    to.extend(kind::<K, N, A>());
+    let mut before = [0; K];
+    for row in rows {
+        let common = row.key.iter().zip(&before);
+        let common = common.take_while(|(ours, theirs)| ours == theirs).count();
+        to.push(low_byte(common));
+        to.extend_from_slice(&row.key[common..]);
+        before = row.key;
+        for number in row.numbers {
+            let length = (u64::BITS - number.leading_zeros()).div_ceil(8);
+            put(to, &number.to_le_bytes(), length as usize);
+        }
+        for amount in row.amounts {
+            put(to, amount.as_le_slice(), amount.byte_len());
+        }
     }
-    for at in 0..A {
-        let amounts = rows.iter().map(|row| row.amounts[at]);
-        columns.push(bytes(amounts.map(|amount| amount.to_be_bytes::<AMOUNT>()))?);
-    }
-    Ok(RecordBatch::try_new(schema::<K, N, A>(), columns)?)
 }
 
-/// A column of bytes.
-fn bytes<const S: usize>(values: impl Iterator<Item = [u8; S]>) -> Result<ArrayRef> {
-    let size = i32::try_from(S).unwrap_or(i32::MAX);
-    let bytes: Vec<u8> = values.flatten().collect();
-    Ok(Arc::new(FixedSizeBinaryArray::try_new(
-        size,
-        bytes.into(),
-        None,
-    )?))
+/// Writes a number of this length.
+fn put(to: &mut Vec<u8>, bytes: &[u8], length: usize) {
+    to.push(low_byte(length));
+    to.extend_from_slice(&bytes[..length]);
 }
 
+/// Reads a length and that number of bytes.
+fn take<'a>(from: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (length, rest) = from.split_first()?;
+    let (bytes, rest) = rest.split_at_checked(usize::from(*length))?;
+    *from = rest;
+    Some(bytes)
+}
+
+/// The rows of a section.
 pub(crate) fn decode<const K: usize, const N: usize, const A: usize>(
-    batch: &RecordBatch,
+    section: &[u8],
 ) -> Result<Vec<Record<K, N, A>>> {
     let other = || Error::Answer("a file has rows of another kind".to_owned());
-    if batch.schema().fields() != schema::<K, N, A>().fields() {
-        return Err(other());
+    let mut from = section.strip_prefix(&kind::<K, N, A>()).ok_or_else(other)?;
+    let (mut key, mut rows) = ([0; K], Vec::new());
+    while !from.is_empty() {
+        rows.push(decode_row(&mut key, &mut from).ok_or_else(other)?);
     }
-    let bytes = |at: usize| batch.column(at).as_fixed_size_binary();
-    let keys = bytes(0);
-    let numbers: [_; N] =
-        std::array::from_fn(|at| batch.column(1 + at).as_primitive::<UInt64Type>());
-    let amounts: [_; A] = std::array::from_fn(|at| bytes(1 + N + at));
-    let row = |row| {
-        Ok(Record {
-            key: keys.value(row).try_into().map_err(|_| other())?,
-            numbers: numbers.map(|column| column.value(row)),
-            amounts: amounts.map(|column| AmountSum::from_be_slice(column.value(row))),
-        })
-    };
-    (0..batch.num_rows()).map(row).collect()
+    Ok(rows)
 }
 
-pub(crate) fn decode_counts<C: DeserializeOwned>(batch: &RecordBatch) -> Result<Vec<C>> {
-    let counts = rows::decode_reports(batch)?;
-    let counts: Result<_, _> = counts
-        .iter()
-        .map(|json| serde_json::from_str(json))
-        .collect();
-    counts.map_err(|error| Error::Answer(format!("counts: {error}")))
+/// Reads a row. `key` is the key of the one before.
+fn decode_row<const K: usize, const N: usize, const A: usize>(
+    key: &mut [u8; K],
+    from: &mut &[u8],
+) -> Option<Record<K, N, A>> {
+    let (common, rest) = from.split_first()?;
+    let others = key.get_mut(usize::from(*common)..)?;
+    let (bytes, rest) = rest.split_at_checked(others.len())?;
+    others.copy_from_slice(bytes);
+    *from = rest;
+    let (mut numbers, mut amounts) = ([0; N], [AmountSum::ZERO; A]);
+    for number in &mut numbers {
+        let mut all = [0; 8];
+        let bytes = take(from)?;
+        all.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        *number = u64::from_le_bytes(all);
+    }
+    for amount in &mut amounts {
+        *amount = AmountSum::try_from_le_slice(take(from)?)?;
+    }
+    Some(Record {
+        key: *key,
+        numbers,
+        amounts,
+    })
+}
+
+/// The counts of a section.
+pub(crate) fn decode_counts<C: DeserializeOwned>(section: &[u8]) -> Result<C> {
+    let other = || Error::Answer("a file has no counts".to_owned());
+    let json = section.strip_prefix(&COUNTS).ok_or_else(other)?;
+    serde_json::from_slice(json).map_err(|error| Error::Answer(format!("counts: {error}")))
 }
 
 #[cfg(test)]
@@ -263,17 +296,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_survive_columns() {
+    fn rows_survive_sections() {
         let row = |number: u8| Record {
-            key: [number; 21],
-            numbers: [u64::MAX, u64::from(number)],
-            amounts: [AmountSum::MAX - AmountSum::from(number)],
+            key: std::array::from_fn(|at| if at < 20 { number / 2 } else { number }),
+            numbers: [u64::MAX, u64::from(number) << 16],
+            amounts: [
+                AmountSum::MAX - AmountSum::from(number),
+                AmountSum::from(number),
+            ],
         };
-        let rows: Vec<_> = (0..4).map(row).collect();
-        let batch = encode(&rows).unwrap();
-        assert_eq!(decode::<21, 2, 1>(&batch).unwrap(), rows);
-        assert!(decode::<20, 2, 1>(&batch).is_err());
-        assert!(decode::<21, 1, 1>(&batch).is_err());
+        let rows: Vec<_> = (0..6).map(row).collect();
+        let mut section = Vec::new();
+        encode(&rows, &mut section);
+        assert_eq!(decode::<21, 2, 2>(&section).unwrap(), rows);
+        assert!(decode::<20, 2, 2>(&section).is_err());
+        assert!(decode::<21, 1, 2>(&section).is_err());
+        assert!(decode::<21, 2, 2>(&section[..section.len() - 1]).is_err());
+        assert!(decode_counts::<u64>(&section).is_err());
         assert_eq!((sections(0, 3), sections(2, 3)), (0..3, 6..9));
     }
 }

@@ -1,16 +1,17 @@
-//! The operator that reads transfers in executors.
+//! The operator of all tasks, and its form in plans.
 //!
 //! ```text
-//! TransfersExec       opens the source of the executor, writes the rows of a chunk, and reports
+//! WorkExec            does the work of a task for a chunk, and reports, or returns rows
 //!   DataSourceExec    in memory: one row for each chunk, one partition for each row
-//!
-//! WriteExec           writes the rows of a partition, and reports
-//!   …                 a statement, whose plan may have TransfersExec that returns rows
 //! ```
 //!
-//! Both are [`WorkExec`]. The first is not a leaf. The scheduler gives each task a part of the
-//! partitions by rewriting the leaves that it knows; a leaf of another kind would be run whole by
-//! every task, and rows would appear several times (`ballista-scheduler/src/state/task_builder.rs`).
+//! It is not a leaf. The scheduler gives each task a part of the partitions by rewriting the leaves that it
+//! knows; a leaf of another kind would be run whole by every task, and rows would appear several times
+//! (`ballista-scheduler/src/state/task_builder.rs`).
+//!
+//! A job has one stage, because Ballista 55 can count rows of a shuffle twice after it lost an executor,
+//! without an error. A statement in SQL is a series of jobs (`sql.rs`): the work of
+//! [`Mode::Statement`] is to execute a partition of another plan, which the scheduler does not see.
 
 use crate::{
     Error, Result,
@@ -18,12 +19,13 @@ use crate::{
     parts::PartWriter,
     rows,
     serve::{self, Consumer},
-    wire::{Chunk, Mode, PartitionReport, Task},
+    wire::{self, Chunk, ChunkReport, Mode, Task},
 };
+use ballista_core::serde::BallistaPhysicalExtensionCodec;
 use datafusion::{
     arrow::{array::RecordBatch, datatypes::SchemaRef},
     catalog::memory::{DataSourceExec, MemorySourceConfig},
-    common::{Result as PlanResult, internal_err, tree_node::TreeNodeRecursion},
+    common::{Result as PlanResult, exec_err, internal_err, tree_node::TreeNodeRecursion},
     error::DataFusionError,
     execution::TaskContext,
     physical_expr::{EquivalenceProperties, PhysicalExpr},
@@ -31,80 +33,69 @@ use datafusion::{
         DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning,
         PlanProperties, SendableRecordBatchStream,
         execution_plan::{Boundedness, EmissionType},
+        metrics::Time,
+        repartition::{BatchPartitioner, RepartitionExec},
         stream::RecordBatchReceiverStreamBuilder,
     },
 };
+use datafusion_proto::{
+    physical_plan::{AsExecutionPlan, PhysicalExtensionCodec, PhysicalProtoConverterExtension},
+    protobuf::PhysicalPlanNode,
+};
 use futures::StreamExt;
-use serde::{Deserialize, Serialize};
 use std::{fmt, ops::ControlFlow, sync::Arc};
 use tokio::{sync::mpsc::Sender, task::block_in_place};
-use txgraph_transfers::BlockRange;
+use txgraph_transfers::{BlockRange, ScanReport};
 
 /// Batches that wait for the consumer of a chunk.
 const BATCHES_AHEAD: usize = 2;
 
-/// The work of an operator on its input.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Work {
-    /// Reads the transfers of the chunks that it returns.
-    Transfers(Box<Task>),
-    /// Writes its rows into the store of a run.
-    Write(Target),
-}
-
-/// Where rows are written.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Target {
-    /// The location of the run.
-    pub(crate) run: String,
-    /// The folder of the step in it.
-    pub(crate) step: String,
-}
-
 /// Our operator.
 #[derive(Debug)]
 pub(crate) struct WorkExec {
-    work: Work,
+    task: Arc<Task>,
+    /// The plan of [`Mode::Statement`], if it is of this process. Others read it from the run.
+    statement: Option<Arc<dyn ExecutionPlan>>,
     input: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
 }
 
 impl WorkExec {
-    pub(crate) fn new(work: Work, input: Arc<dyn ExecutionPlan>) -> Result<Self> {
-        let schema = match &work {
-            Work::Transfers(_) if input.schema().fields() != rows::report_schema().fields() => {
-                return Err(Error::Plan("the input of a task has no chunks".to_owned()));
-            }
-            Work::Transfers(task) => schema(task)?,
-            Work::Write(_) => rows::report_schema(),
-        };
+    fn of(task: Arc<Task>, input: Arc<dyn ExecutionPlan>) -> Result<Self> {
+        if input.schema().fields() != rows::report_schema().fields() {
+            return Err(Error::Plan("the input of a task has no chunks".to_owned()));
+        }
         let partitions = input.output_partitioning().partition_count();
         let properties = PlanProperties::new(
-            EquivalenceProperties::new(schema),
+            EquivalenceProperties::new(schema(&task)?),
             Partitioning::UnknownPartitioning(partitions),
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
         Ok(Self {
-            work,
+            task,
+            statement: None,
             input,
             properties: Arc::new(properties),
         })
     }
 
-    /// A plan that reads these chunks, one in each partition.
-    pub(crate) fn transfers(task: Task, chunks: &[Chunk]) -> Result<Arc<dyn ExecutionPlan>> {
+    /// A plan with a task for each of these chunks, which may execute the partitions of a statement.
+    pub(crate) fn plan(
+        task: Task,
+        chunks: &[Chunk],
+        statement: Option<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let chunks = chunks.iter();
         let partitions: Result<Vec<_>> = chunks
-            .iter()
             .map(|chunk| Ok(vec![rows::encode_report(chunk)?]))
             .collect();
         let leaf = MemorySourceConfig::try_new(&partitions?, rows::report_schema(), None)?;
         let leaf = DataSourceExec::from_data_source(leaf);
-        Ok(Arc::new(Self::new(Work::Transfers(Box::new(task)), leaf)?))
-    }
-
-    pub(crate) fn work(&self) -> &Work {
-        &self.work
+        Ok(Arc::new(Self {
+            statement,
+            ..Self::of(Arc::new(task), leaf)?
+        }))
     }
 }
 
@@ -113,6 +104,7 @@ fn schema(task: &Task) -> Result<SchemaRef> {
     Ok(match (&task.mode, &task.columns) {
         (Mode::Rows, Some(columns)) => Arc::new(rows::transfers_schema().project(columns)?),
         (Mode::Rows, None) => rows::transfers_schema(),
+        (Mode::Stored(columns), _) => rows::columns(columns)?,
         _ => rows::report_schema(),
     })
 }
@@ -129,11 +121,9 @@ fn decode_chunks(batch: &RecordBatch) -> Result<Vec<Chunk>> {
 
 impl DisplayAs for WorkExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.work {
-            Work::Transfers(task) => {
-                write!(f, "TransfersExec: {:?} of {}", task.mode, task.input)
-            }
-            Work::Write(target) => write!(f, "WriteExec: {}", target.step),
+        match &self.task.mode {
+            Mode::Stored(_) => f.write_str("WorkExec: rows of an earlier step"),
+            mode => write!(f, "WorkExec: {mode:?} of {}", self.task.input),
         }
     }
 }
@@ -165,8 +155,11 @@ impl ExecutionPlan for WorkExec {
         let [input] = children.as_slice() else {
             return internal_err!("WorkExec has one child, not {}", children.len());
         };
-        let new = Self::new(self.work.clone(), input.clone());
-        Ok(Arc::new(new.map_err(refused)?))
+        let new = Self::of(self.task.clone(), input.clone()).map_err(refused)?;
+        Ok(Arc::new(Self {
+            statement: self.statement.clone(),
+            ..new
+        }))
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
@@ -184,24 +177,34 @@ impl ExecutionPlan for WorkExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> PlanResult<SendableRecordBatchStream> {
-        let input = self.input.execute(partition, context)?;
+        let input = self.input.execute(partition, context.clone())?;
         let mut stream = RecordBatchReceiverStreamBuilder::new(self.schema(), BATCHES_AHEAD);
-        match self.work.clone() {
-            Work::Transfers(task) => stream.spawn(read(Arc::from(task), input, stream.tx())),
-            Work::Write(target) => stream.spawn(write(target, input, stream.tx())),
-        };
+        let (task, statement) = (self.task.clone(), self.statement.clone());
+        stream.spawn(work(task, statement, input, context, stream.tx()));
         Ok(stream.build())
     }
 }
 
-/// Reads the chunks of a partition.
-async fn read(
+/// Does the work of a task for the chunks of a partition.
+async fn work(
     task: Arc<Task>,
+    known: Option<Arc<dyn ExecutionPlan>>,
     mut input: SendableRecordBatchStream,
+    context: Arc<TaskContext>,
     sender: Sender<PlanResult<RecordBatch>>,
 ) -> PlanResult<()> {
     while let Some(chunks) = input.next().await {
         for chunk in decode_chunks(&chunks?).map_err(refused)? {
+            if let Mode::Statement(plan) = &task.mode {
+                let plan = match &known {
+                    Some(plan) => plan.clone(),
+                    None => read_plan(&task, plan, &context)?,
+                };
+                let report = statement(&task, plan, &chunk, &context).await?;
+                // A task that was canceled has no receiver.
+                let _ = sender.send(Ok(report)).await;
+                continue;
+            }
             let (task, sender) = (task.clone(), sender.clone());
             // Reading blocks a thread: it must not be one of the event loop.
             let read = move || serve::chunk(&task, &chunk, &sender);
@@ -213,36 +216,62 @@ async fn read(
     Ok(())
 }
 
-/// Writes the rows of a partition.
-async fn write(
-    target: Target,
-    mut input: SendableRecordBatchStream,
-    sender: Sender<PlanResult<RecordBatch>>,
-) -> PlanResult<()> {
-    let failed = |error: Error| {
-        let refusal = Refusal {
-            executor: serve::executor_name(),
-            kind: RefusalKind::Failed,
-            message: error.to_string(),
-        };
-        DataFusionError::Execution(refusal.to_text())
-    };
-    let schema = input.schema();
-    // Files are written while this thread waits.
-    let writer = block_in_place(|| PartWriter::new(&target.run, &target.step, schema));
-    let mut writer = writer.map_err(failed)?;
-    while let Some(batch) = input.next().await {
-        let batch = batch?;
-        block_in_place(|| writer.write(&batch)).map_err(failed)?;
-    }
-    let report = PartitionReport {
+/// An error of reading or writing the files of a statement, which happens while this thread waits.
+fn failed(error: Error) -> DataFusionError {
+    let refusal = Refusal {
         executor: serve::executor_name(),
-        parts: block_in_place(|| writer.finish_table()).map_err(failed)?,
+        kind: RefusalKind::Failed,
+        message: error.to_string(),
     };
-    let report = rows::encode_report(&report).map_err(refused);
-    // A task that was canceled has no receiver.
-    let _ = sender.send(report).await;
-    Ok(())
+    DataFusionError::Execution(refusal.to_text())
+}
+
+/// The bytes of a plan, for [`read_plan`].
+pub(crate) fn encode_plan(plan: &Arc<dyn ExecutionPlan>) -> PlanResult<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let node = PhysicalPlanNode::try_from_physical_plan(plan.clone(), &PlanCodec::default())?;
+    node.try_encode(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn read_plan(task: &Task, name: &str, context: &TaskContext) -> PlanResult<Arc<dyn ExecutionPlan>> {
+    let plan = block_in_place(|| wire::object(&task.run, name)).map_err(failed)?;
+    PhysicalPlanNode::try_decode(&plan)?.try_into_physical_plan(context, &PlanCodec::default())
+}
+
+/// Executes a partition of a plan, and writes its rows. If the plan divides them, the rows of each of
+/// its partitions are a section.
+async fn statement(
+    task: &Task,
+    mut plan: Arc<dyn ExecutionPlan>,
+    chunk: &Chunk,
+    context: &Arc<TaskContext>,
+) -> PlanResult<RecordBatch> {
+    let mut divided = None;
+    if let Some(division) = plan.downcast_ref::<RepartitionExec>() {
+        let by = division.partitioning().clone();
+        divided = Some(BatchPartitioner::try_new(by, Time::new(), 0, 1)?);
+        plan = division.input().clone();
+    }
+    let number = usize::try_from(chunk.number);
+    let number = number.map_err(|error| DataFusionError::External(error.into()))?;
+    let mut batches = plan.execute(number, context.clone())?;
+    let mut writer = block_in_place(|| PartWriter::new(&task.run, &task.step)).map_err(failed)?;
+    while let Some(batch) = batches.next().await {
+        let batch = batch?;
+        let mut write = |number: usize, batch| {
+            let number = u32::try_from(number).unwrap_or(u32::MAX);
+            block_in_place(|| writer.write_batch(number, batch)).map_err(failed)
+        };
+        match &mut divided {
+            Some(partitioner) => partitioner.partition(batch, write)?,
+            None => write(0, batch)?,
+        }
+    }
+    let written = block_in_place(|| writer.finish()).map_err(failed)?.into();
+    let (executor, nothing) = (serve::executor_name(), ScanReport::default());
+    let report = ChunkReport::new(chunk.number, executor, written, nothing, None);
+    rows::encode_report(&report).map_err(refused)
 }
 
 impl Consumer for Sender<PlanResult<RecordBatch>> {
@@ -261,6 +290,60 @@ impl Consumer for Sender<PlanResult<RecordBatch>> {
 /// An error of a plan.
 pub(crate) fn refused(error: Error) -> DataFusionError {
     DataFusionError::External(Box::new(error))
+}
+
+/// Before the bytes of our operator. Not the beginning of a message of Ballista: its first byte
+/// would be a field with a wire type that does not exist.
+const MAGIC: &[u8] = b"\xfftxgraph-3\n";
+
+/// Encodes our operator in plans, next to Ballista's operators.
+#[derive(Debug, Default)]
+pub(crate) struct PlanCodec {
+    ballista: BallistaPhysicalExtensionCodec,
+}
+
+impl PhysicalExtensionCodec for PlanCodec {
+    fn try_decode(
+        &self,
+        bytes: &[u8],
+        inputs: &[Arc<dyn ExecutionPlan>],
+        context: &TaskContext,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        let Some(json) = bytes.strip_prefix(MAGIC) else {
+            return self.ballista.try_decode(bytes, inputs, context, converter);
+        };
+        let task = match serde_json::from_slice(json) {
+            Ok(task) => Arc::new(task),
+            Err(error) => {
+                return exec_err!(
+                    "a task of another version of txgraph: {error}; use one version for the \
+                     driver, the scheduler and all executors"
+                );
+            }
+        };
+        let [input] = inputs else {
+            return internal_err!("WorkExec has one input, not {}", inputs.len());
+        };
+        let operator = WorkExec::of(task, input.clone()).map_err(refused)?;
+        Ok(Arc::new(operator))
+    }
+
+    fn try_encode(
+        &self,
+        node: Arc<dyn ExecutionPlan>,
+        bytes: &mut Vec<u8>,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> PlanResult<()> {
+        let Some(operator) = node.downcast_ref::<WorkExec>() else {
+            return self.ballista.try_encode(node, bytes, converter);
+        };
+        bytes.extend_from_slice(MAGIC);
+        match serde_json::to_writer(bytes, operator.task.as_ref()) {
+            Ok(()) => Ok(()),
+            Err(error) => internal_err!("a task cannot be encoded: {error}"),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,34 +3,31 @@
 //! Each attempt at a task has its own names, so that attempts do not disturb each other. The files
 //! of an attempt count only if its report reaches the driver.
 //!
-//! A file is in the format Parquet. If other tasks read it in parts, it consists of sections: such
-//! files one after another, and an index of them. A reader gets its sections only.
+//! A file consists of sections, which are any bytes, and an index of them. A section has a number, and
+//! readers get the sections with the numbers that they want only.
 
-use crate::{Error, Result, rows::BATCH_ROWS, store::Store, wire::Part};
-use datafusion::{
-    arrow::{array::RecordBatch, datatypes::SchemaRef},
-    parquet::{
-        arrow::{
-            ArrowWriter, ProjectionMask,
-            arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder},
-        },
-        basic::{Compression, ZstdLevel},
-        errors::ParquetError,
-        file::properties::WriterProperties,
-    },
+use crate::{
+    Error, Result,
+    rows::{self, BATCH_ROWS},
+    store::Store,
+    wire::Part,
 };
+use bytes::Bytes;
+use datafusion::arrow::{array::RecordBatch, compute::concat_batches};
 use std::{
+    collections::BTreeMap,
     hash::{BuildHasher, Hasher, RandomState},
     ops::Range,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-/// The bytes after which a file ends. A writer has it in memory until then, and a reader has all
-/// of it.
+/// The bytes after which a file ends. A writer has it in memory until then.
 const PART_BYTES: usize = 64 << 20;
-/// The rows of a row group.
-const GROUP_ROWS: usize = 1 << 18;
+/// The rows of all batches that wait for others of their section.
+const PENDING_ROWS: usize = 1 << 18;
+/// The bytes of a section in the index: its number, length and checksum.
+const ENTRY: usize = 16;
 
 /// The description of a step, in its folder.
 pub(crate) const STEP_FILE: &str = "step.json";
@@ -44,60 +41,40 @@ fn attempt() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
 }
 
-/// Writes the rows of an attempt at a task.
+fn rows_of(batches: &[RecordBatch]) -> usize {
+    batches.iter().map(RecordBatch::num_rows).sum()
+}
+
+/// Writes the files of an attempt at a task.
 pub(crate) struct PartWriter {
     store: Arc<Store>,
     folder: String,
     attempt: String,
-    schema: SchemaRef,
-    file: Option<ArrowWriter<Vec<u8>>>,
-    /// The section that is written, if the file has sections.
-    section: Option<u32>,
-    section_rows: usize,
-    /// Sections that are complete.
     sections: Vec<u8>,
-    /// Their numbers, lengths and checksums.
     index: Vec<u8>,
+    /// The rows of `sections`.
     rows: u64,
+    /// Batches of sections that were not written yet.
+    pending: BTreeMap<u32, Vec<RecordBatch>>,
     parts: Vec<Part>,
     heartbeat: Heartbeat,
 }
 
-/// The rows of a section, of which a reader of several files has one of each in memory.
-const SECTION_ROWS: usize = 1 << 14;
-/// The bytes of a section in the index.
-const ENTRY: usize = 16;
-
 impl PartWriter {
     /// Writes into a folder of a run.
-    pub(crate) fn new(run: &str, folder: &str, schema: SchemaRef) -> Result<Self> {
+    pub(crate) fn new(run: &str, folder: &str) -> Result<Self> {
         let store = Store::shared(run)?;
         Ok(Self {
             heartbeat: Heartbeat::new(store.clone()),
             store,
             folder: folder.to_owned(),
             attempt: attempt(),
-            schema,
-            file: None,
-            section: None,
-            section_rows: 0,
             sections: Vec::new(),
             index: Vec::new(),
             rows: 0,
+            pending: BTreeMap::new(),
             parts: Vec::new(),
         })
-    }
-
-    /// Writes rows of a section. Rows of one section have the same columns.
-    pub(crate) fn write_section(&mut self, section: u32, batch: &RecordBatch) -> Result<()> {
-        if self.section != Some(section) || self.section_rows >= SECTION_ROWS {
-            self.end_section()?;
-            self.section = Some(section);
-            self.section_rows = 0;
-            self.schema = batch.schema();
-        }
-        self.section_rows += batch.num_rows();
-        self.write(batch)
     }
 
     /// Called whenever the task read something, with rows or without.
@@ -105,73 +82,75 @@ impl PartWriter {
         self.heartbeat.beat();
     }
 
-    /// Writes rows.
-    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.heartbeat.beat();
-        if batch.num_rows() == 0 {
-            return Ok(());
-        }
-        let file = self.file()?;
-        file.write(batch).map_err(encoding)?;
-        let bytes = file.bytes_written() + file.in_progress_size();
-        self.rows += batch.num_rows() as u64;
-        match bytes + self.sections.len() >= PART_BYTES {
+    /// Adds a section, of which there may be several with this number.
+    pub(crate) fn write(
+        &mut self,
+        number: u32,
+        rows: usize,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
+        self.beat();
+        let start = self.sections.len();
+        write(&mut self.sections)?;
+        let section = &self.sections[start..];
+        self.index.extend(number.to_be_bytes());
+        self.index.extend((section.len() as u64).to_be_bytes());
+        self.index.extend(crc32fast::hash(section).to_be_bytes());
+        self.rows += rows as u64;
+        match self.sections.len() >= PART_BYTES {
             true => self.end_file(),
             false => Ok(()),
         }
     }
 
-    fn file(&mut self) -> Result<&mut ArrowWriter<Vec<u8>>> {
-        if self.file.is_none() {
-            let level = ZstdLevel::try_new(1).map_err(encoding)?;
-            let properties = WriterProperties::builder()
-                .set_compression(Compression::ZSTD(level))
-                .set_max_row_group_row_count(Some(GROUP_ROWS))
-                // Hashes do not repeat often enough.
-                .set_column_dictionary_enabled("transaction_hash".into(), false)
-                .build();
-            let file = ArrowWriter::try_new(Vec::new(), self.schema.clone(), Some(properties));
-            self.file = Some(file.map_err(encoding)?);
+    /// Adds rows to the sections with this number. Small batches are written together.
+    pub(crate) fn write_batch(&mut self, number: u32, batch: RecordBatch) -> Result<()> {
+        self.beat();
+        let pending = self.pending.entry(number).or_default();
+        pending.push(batch);
+        if rows_of(pending) >= BATCH_ROWS {
+            let batches = std::mem::take(pending);
+            return self.write_all(number, &batches);
         }
-        let none = || Error::Plan("a file was not begun".to_owned());
-        self.file.as_mut().ok_or_else(none)
+        match self
+            .pending
+            .values()
+            .map(|some| rows_of(some))
+            .sum::<usize>()
+            >= PENDING_ROWS
+        {
+            true => self.end_batches(),
+            false => Ok(()),
+        }
     }
 
-    fn end_section(&mut self) -> Result<()> {
-        let Some(section) = self.section else {
+    /// Adds a section with these batches, if there are any.
+    fn write_all(&mut self, number: u32, batches: &[RecordBatch]) -> Result<()> {
+        let Some(first) = batches.first() else {
             return Ok(());
         };
-        let Some(file) = self.file.take() else {
-            return Ok(());
-        };
-        let content = file.into_inner().map_err(encoding)?;
-        self.index.extend(section.to_be_bytes());
-        self.index.extend((content.len() as u64).to_be_bytes());
-        self.index.extend(crc32fast::hash(&content).to_be_bytes());
-        self.sections.extend(content);
+        let all = concat_batches(first.schema_ref(), batches)?;
+        self.write(number, all.num_rows(), |to| rows::to_ipc(&all, to))
+    }
+
+    fn end_batches(&mut self) -> Result<()> {
+        for (number, batches) in std::mem::take(&mut self.pending) {
+            self.write_all(number, &batches)?;
+        }
         Ok(())
     }
 
     fn end_file(&mut self) -> Result<()> {
-        self.end_section()?;
-        let mut content = std::mem::take(&mut self.sections);
         let index = std::mem::take(&mut self.index);
-        if let Some(file) = self.file.take() {
-            content = file.into_inner().map_err(encoding)?;
-        }
-        if content.is_empty() {
+        if index.is_empty() {
             return Ok(());
         }
-        let extension = if index.is_empty() {
-            "parquet"
-        } else {
-            "sections"
-        };
+        let mut content = std::mem::take(&mut self.sections);
         let part = Part {
-            name: format!("part-{}-{}.{extension}", self.attempt, self.parts.len()),
+            name: format!("part-{}-{}", self.attempt, self.parts.len()),
             rows: std::mem::take(&mut self.rows),
             bytes: (content.len() + index.len()) as u64,
-            crc32: crc32fast::hash(if index.is_empty() { &content } else { &index }),
+            crc32: crc32fast::hash(&index),
             index: index.len() as u64,
         };
         content.extend(index);
@@ -185,92 +164,47 @@ impl PartWriter {
 
     /// Ends the last file. Returns all.
     pub(crate) fn finish(mut self) -> Result<Vec<Part>> {
+        self.end_batches()?;
         self.end_file()?;
-        Ok(std::mem::take(&mut self.parts))
-    }
-
-    /// The same, with at least one file, for readers that find the columns in it.
-    pub(crate) fn finish_table(mut self) -> Result<Vec<Part>> {
-        if self.parts.is_empty() {
-            self.file()?;
-        }
-        self.finish()
+        Ok(self.parts)
     }
 }
 
-fn encoding(error: ParquetError) -> Error {
-    Error::Answer(format!("rows as Parquet: {error}"))
+/// Reads some bytes of a file, and compares their checksum.
+fn content(store: &Store, name: &str, bytes: Range<u64>, crc32: u32) -> Result<Bytes> {
+    let length = bytes.end - bytes.start;
+    let failed = |why| Error::run(&store.place(name), why);
+    let content = store.read_range(name, bytes)?;
+    let content = content.ok_or_else(|| failed("it was deleted; delete the folder of its step"))?;
+    match (content.len() as u64, crc32fast::hash(&content)) == (length, crc32) {
+        true => Ok(content),
+        false => Err(failed("it was changed; delete the folder of its step")),
+    }
 }
 
-/// Reads the rows of a file, or some of its columns, after their checksum was compared. If the file
-/// has sections, those in `sections`, one after the other.
+/// Reads the sections of a file whose numbers are in `sections`, one after the other.
 pub(crate) fn read(
     store: &Arc<Store>,
     folder: &str,
     part: &Part,
     sections: Range<u32>,
-    columns: Option<&[usize]>,
-) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<>> {
+) -> Result<impl Iterator<Item = Result<Bytes>> + use<>> {
     let (store, name) = (store.clone(), format!("{folder}/{}", part.name));
-    let content = move |bytes: Range<u64>, crc32: u32| {
-        let length = bytes.end - bytes.start;
-        let failed = |why| Error::run(&store.place(&name), why);
-        let content = store.read_range(&name, bytes)?;
-        let content =
-            content.ok_or_else(|| failed("it was deleted; delete the folder of its step"))?;
-        match (content.len() as u64, crc32fast::hash(&content)) == (length, crc32) {
-            true => Ok(content),
-            false => Err(failed("it was changed; delete the folder of its step")),
-        }
-    };
+    let end = part.bytes.saturating_sub(part.index);
+    let index = content(&store, &name, end..part.bytes, part.crc32)?;
+    let mut start = 0;
     let mut wanted = Vec::new();
-    if part.index == 0 {
-        wanted.push((0..part.bytes, part.crc32));
-    } else {
-        let end = part.bytes.saturating_sub(part.index);
-        let index = content(end..part.bytes, part.crc32)?;
-        let (entries, _) = index.as_chunks::<ENTRY>();
-        let mut start = 0;
-        for entry in entries {
-            let [number, high, low, crc32] = [0, 4, 8, 12].map(|at| {
-                u32::from_be_bytes([entry[at], entry[at + 1], entry[at + 2], entry[at + 3]])
-            });
-            let bytes = start..start + (u64::from(high) << 32 | u64::from(low));
-            start = bytes.end;
-            if sections.contains(&number) {
-                wanted.push((bytes, crc32));
-            }
+    for entry in index.as_chunks::<ENTRY>().0 {
+        let [number, high, low, crc32] = [0, 4, 8, 12]
+            .map(|at| u32::from_be_bytes([entry[at], entry[at + 1], entry[at + 2], entry[at + 3]]));
+        let bytes = start..start + (u64::from(high) << 32 | u64::from(low));
+        start = bytes.end;
+        if sections.contains(&number) {
+            wanted.push((bytes, crc32));
         }
     }
-    let columns = columns.map(<[usize]>::to_vec);
-    let open = move |(bytes, crc32)| -> Result<ParquetRecordBatchReader> {
-        let file = ParquetRecordBatchReaderBuilder::try_new(content(bytes, crc32)?);
-        let mut file = file.map_err(encoding)?;
-        if let Some(columns) = &columns {
-            let mask = ProjectionMask::roots(file.parquet_schema(), columns.iter().copied());
-            file = file.with_projection(mask);
-        }
-        file.with_batch_size(BATCH_ROWS).build().map_err(encoding)
-    };
-    let rows = wanted.into_iter().flat_map(move |section| {
-        let rows = open(section);
-        flattened(rows.map(|rows| rows.map(|batch| Ok(batch?))))
-    });
-    Ok(rows)
-}
-
-/// The columns of a file without sections.
-pub(crate) fn columns(store: &Store, folder: &str, part: &Part) -> Result<SchemaRef> {
-    let name = format!("{folder}/{}", part.name);
-    let content = store.read_range(&name, 0..part.bytes)?;
-    let deleted = || {
-        Error::run(
-            &store.place(&name),
-            "it was deleted; delete the folder of its step",
-        )
-    };
-    let file = ParquetRecordBatchReaderBuilder::try_new(content.ok_or_else(deleted)?);
-    Ok(file.map_err(encoding)?.schema().clone())
+    let wanted = wanted.into_iter();
+    Ok(wanted.map(move |(bytes, crc32)| content(&store, &name, bytes, crc32)))
 }
 
 /// The items of a result, or its error instead of them.
@@ -334,77 +268,47 @@ impl Drop for Heartbeat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::{decode_reports, encode_report, report_schema};
+    use crate::rows::{decode_reports, encode_report};
 
     fn store(folder: &tempfile::TempDir) -> Arc<Store> {
         Arc::new(Store::open(folder.path().to_str().unwrap()).unwrap())
     }
 
     #[test]
-    fn files_have_all_rows_or_are_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = store(&folder);
-        let write = |rows: usize| {
-            let writer = PartWriter::new(store.location(), "steps/1", report_schema());
-            let mut writer = writer.unwrap();
-            for row in 0..rows {
-                writer.write(&encode_report(&row).unwrap()).unwrap();
-            }
-            writer
-        };
-        assert_eq!(write(0).finish().unwrap(), []);
-        let empty = write(0).finish_table().unwrap();
-        let [empty] = &empty[..] else {
-            panic!("a table has a file");
-        };
-        assert_eq!(empty.rows, 0);
-        let parts = write(3).finish().unwrap();
-        let [part] = &parts[..] else {
-            panic!("few rows are one file");
-        };
-        assert_eq!(part.rows, 3);
-        let rows = || read(&store, "steps/1", part, 0..1, None);
-        let found: Vec<_> = rows()
-            .unwrap()
-            .flat_map(|batch| decode_reports(&batch.unwrap()).unwrap())
-            .collect();
-        assert_eq!(found, ["0", "1", "2"]);
-
-        let path = store.place(&format!("steps/1/{}", part.name));
-        let mut content = std::fs::read(&path).unwrap();
-        content[10] ^= 1;
-        std::fs::write(&path, &content).unwrap();
-        let fails = |why| {
-            let first = rows().unwrap().next().unwrap();
-            first.is_err_and(|error| error.to_string().contains(why))
-        };
-        assert!(fails("was changed"));
-        std::fs::remove_file(&path).unwrap();
-        assert!(fails("was deleted"));
-    }
-
-    #[test]
     fn readers_of_sections_get_no_others() {
         let folder = tempfile::tempdir().unwrap();
         let store = store(&folder);
-        let mut writer = PartWriter::new(store.location(), "steps/1", report_schema()).unwrap();
-        for section in [0, 3, 4, 3] {
-            let row = encode_report(&section).unwrap();
-            writer.write_section(section, &row).unwrap();
+        let writer = || PartWriter::new(store.location(), "steps/1").unwrap();
+        assert_eq!(writer().finish().unwrap(), []);
+        let mut writer = writer();
+        for (number, bytes) in [(0, "a"), (3, "bc"), (4, "x"), (3, "d")] {
+            let write = |to: &mut Vec<u8>| {
+                to.extend(bytes.as_bytes());
+                Ok(())
+            };
+            writer.write(number, 1, write).unwrap();
+        }
+        // Batches of a section are written together.
+        for number in [7, 8, 7] {
+            let batch = encode_report(&number).unwrap();
+            writer.write_batch(number, batch).unwrap();
         }
         let parts = writer.finish().unwrap();
         let [part] = &parts[..] else {
-            panic!("few rows are one file");
+            panic!("few sections are one file");
         };
-        let rows = |sections| -> Result<Vec<String>> {
-            let batches = read(&store, "steps/1", part, sections, None)?;
-            let batches: Result<Vec<_>> = batches.collect();
-            let reports: Result<Vec<_>> = batches?.iter().map(decode_reports).collect();
-            Ok(reports?.concat())
-        };
-        assert_eq!(rows(0..5).unwrap(), ["0", "3", "4", "3"]);
-        assert_eq!(rows(3..4).unwrap(), ["3", "3"]);
+        assert_eq!(part.rows, 7);
+        let rows =
+            |sections| -> Result<Vec<Bytes>> { read(&store, "steps/1", part, sections)?.collect() };
+        assert_eq!(rows(0..5).unwrap(), ["a", "bc", "x", "d"]);
+        assert_eq!(rows(3..4).unwrap(), ["bc", "d"]);
         assert!(rows(1..3).unwrap().is_empty());
+        let batches = rows(7..8).unwrap();
+        let [batch] = &batches[..] else {
+            panic!("{batches:?}");
+        };
+        let batch = rows::of_ipc(batch, None).unwrap();
+        assert_eq!(decode_reports(&batch).unwrap(), ["7", "7"]);
 
         // A change of a section, or of the index, is found by those that read it.
         let path = store.place(&format!("steps/1/{}", part.name));
@@ -414,10 +318,16 @@ mod tests {
             content[at] ^= 1;
             std::fs::write(&path, &content).unwrap();
         };
-        changed(10);
-        assert!(rows(0..1).is_err() && rows(3..5).is_ok());
+        let fails = |sections: Range<u32>, why: &str| {
+            let read = rows(sections).err();
+            read.is_some_and(|error| error.to_string().contains(why))
+        };
+        changed(0);
+        assert!(fails(0..1, "was changed") && rows(3..5).is_ok());
         changed(content.len() - 1);
-        assert!(rows(3..4).is_err());
+        assert!(fails(3..4, "was changed"));
+        std::fs::remove_file(&path).unwrap();
+        assert!(fails(3..4, "was deleted"));
     }
 
     #[test]

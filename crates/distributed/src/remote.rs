@@ -144,15 +144,14 @@ impl Remote {
 }
 
 /// An executor, as the scheduler describes it.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(crate) struct Member {
-    id: String,
     host: String,
     port: u16,
     specification: Specification,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Specification {
     /// The tasks that it executes at a time.
     vcores: usize,

@@ -5,9 +5,15 @@
 
 use crate::{Error, Result};
 use alloy_primitives::{Address, B256, U256};
+use base64::{Engine, prelude::BASE64_STANDARD};
 use datafusion::arrow::{
     array::{Array, AsArray, FixedSizeBinaryArray, PrimitiveArray, RecordBatch, StringArray},
     datatypes::{ArrowPrimitiveType, DataType, Field, Schema, SchemaRef, UInt32Type, UInt64Type},
+    ipc::{
+        CompressionType,
+        reader::StreamReader,
+        writer::{IpcWriteOptions, StreamWriter},
+    },
 };
 use serde::Serialize;
 use std::sync::{Arc, LazyLock};
@@ -44,6 +50,35 @@ pub(crate) fn decode_reports(batch: &RecordBatch) -> Result<Vec<String>> {
         .and_then(|column| column.as_string_opt::<i32>());
     let column = column.ok_or_else(|| Error::Answer("a batch has no reports".to_owned()))?;
     Ok(column.iter().flatten().map(str::to_owned).collect())
+}
+
+/// Writes a batch, with its columns.
+pub(crate) fn to_ipc(batch: &RecordBatch, to: &mut Vec<u8>) -> Result<()> {
+    let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME));
+    let mut writer = StreamWriter::try_new_with_options(to, &batch.schema(), options?)?;
+    writer.write(batch)?;
+    Ok(writer.finish()?)
+}
+
+/// Reads a batch, or some of its columns.
+pub(crate) fn of_ipc(bytes: &[u8], columns: Option<&[usize]>) -> Result<RecordBatch> {
+    let columns = columns.map(<[usize]>::to_vec);
+    let batch = StreamReader::try_new(bytes, columns)?.next();
+    Ok(batch.ok_or_else(|| Error::Answer("a file has no rows".to_owned()))??)
+}
+
+/// Columns as text, for a task.
+pub(crate) fn columns_text(columns: SchemaRef) -> Result<String> {
+    let mut bytes = Vec::new();
+    to_ipc(&RecordBatch::new_empty(columns), &mut bytes)?;
+    Ok(BASE64_STANDARD.encode(bytes))
+}
+
+/// The columns of a text.
+pub(crate) fn columns(text: &str) -> Result<SchemaRef> {
+    let bytes = BASE64_STANDARD.decode(text);
+    let bytes = bytes.map_err(|error| Error::Plan(format!("the columns of a task: {error}")))?;
+    Ok(of_ipc(&bytes, None)?.schema())
 }
 
 /// Encodes transfers as a batch of [`transfers_schema`], or of some of its columns.
@@ -157,6 +192,11 @@ mod tests {
         let transfers: Vec<_> = (0..60).map(transfer).collect();
         let batch = encode(&transfers, None).unwrap();
         assert_eq!(decode(&batch).unwrap(), transfers);
+        let mut bytes = Vec::new();
+        to_ipc(&batch, &mut bytes).unwrap();
+        assert_eq!(of_ipc(&bytes, None).unwrap(), batch);
+        let some = of_ipc(&bytes, Some(&HASH_COLUMNS)).unwrap();
+        assert_eq!(some, batch.project(&HASH_COLUMNS).unwrap());
         let reports = [encode_report(&1), encode_report(&"two")].map(Result::unwrap);
         let joined =
             datafusion::arrow::compute::concat_batches(&report_schema(), &reports).unwrap();
@@ -166,6 +206,9 @@ mod tests {
     #[test]
     fn a_count_has_no_columns() {
         let batch = encode(&[transfer(1), transfer(2)], Some(&[])).unwrap();
+        let mut bytes = Vec::new();
+        to_ipc(&batch, &mut bytes).unwrap();
+        let batch = of_ipc(&bytes, None).unwrap();
         assert_eq!((batch.num_columns(), batch.num_rows()), (0, 2));
     }
 

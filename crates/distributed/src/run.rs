@@ -4,11 +4,11 @@
 //! <run>/              a folder that all hosts share, or a prefix of a bucket
 //!   run.json          query, chain, blocks, state; replaced
 //!   LOCK              locked by the driver that works on it: flock, or in a bucket by its existence
-//!   frontiers/<hash>  large frontiers, which executors read
+//!   objects/<hash>    frontiers and plans, which executors read
 //!   heartbeats/…      of tasks that run for long
 //!   steps/
 //!     0001-<key>/     a step; <key> is a hash of everything that it depends on
-//!       part-….parquet    its rows, written by executors
+//!       part-…            its rows, written by executors
 //!       step.json     plan, metrics, reports, files with checksums; written last, once
 //! ```
 //!
@@ -21,11 +21,12 @@ mod write;
 use crate::{
     Error, Result,
     engine::JobMetrics,
-    operator::Target,
     parts::{self, HEARTBEATS, STEP_FILE},
+    rows,
     store::{Store, StoreLock},
-    wire::{ChunkReport, Part, PartitionReport},
+    wire::{ChunkReport, Earlier, SourceInfo},
 };
+use bytes::Bytes;
 use datafusion::arrow::array::RecordBatch;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
@@ -34,8 +35,7 @@ use std::{
     fmt, fs,
     hash::{DefaultHasher, Hash, Hasher},
     io,
-    ops::{ControlFlow, Range},
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU32, Ordering},
@@ -45,17 +45,15 @@ use std::{
 use txgraph_stored::folder;
 use txgraph_transfers::{BlockRanges, ScanReport};
 use txgraph_work::{CancelFlag, Retry, RetryStep};
-pub(crate) use write::{write_rows, write_scan};
+pub(crate) use write::write_scan;
 
 /// The version of the files.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 const RUN_FILE: &str = "run.json";
 const STEPS: &str = "steps";
-/// All sections of a file.
-const ALL_SECTIONS: Range<u32> = 0..u32::MAX;
 
 /// Attempts at a job that the engine did not finish: an executor, the scheduler or the network
-/// failed. The engine itself repeats tasks and stages before.
+/// failed. The engine itself repeats tasks before.
 const JOB: Retry = Retry {
     attempts: 3,
     backoff: Duration::from_secs(2),
@@ -69,6 +67,9 @@ pub struct RunInfo {
     pub args: Vec<String>,
     /// The address of the scheduler.
     pub scheduler: String,
+    /// The working directory, in which the command line names files.
+    #[serde(default)]
+    pub folder: PathBuf,
     /// Unix seconds at which the run began.
     pub started: u64,
     /// The state of the run.
@@ -76,14 +77,14 @@ pub struct RunInfo {
     /// The tasks that the cluster executed at a time when the run began.
     pub(crate) slots: Option<usize>,
     /// Facts found before the first step, so that a continued run has the same blocks.
-    pub origin: Option<serde_json::Value>,
+    pub(crate) origin: Option<SourceInfo>,
     /// The bytes that the driver received in its last work on the run: reports, descriptions of the
     /// cluster, and objects that it read.
     #[serde(default)]
     pub received: u64,
     /// The blocks of the times in the query: the first at or after these Unix seconds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub dates: BTreeMap<u64, u64>,
+    pub(crate) dates: BTreeMap<u64, Option<u64>>,
 }
 
 /// The state of a run.
@@ -132,10 +133,8 @@ pub struct Step {
     pub metrics: JobMetrics,
     /// The rows of its files.
     pub rows: u64,
-    /// The reports on the chunks, in their order, for steps that read transfers.
+    /// The reports on the chunks, or on the partitions of a statement, in their order.
     pub(crate) chunks: Vec<ChunkReport>,
-    /// The reports on the partitions, in their order, for statements.
-    pub(crate) partitions: Vec<PartitionReport>,
     /// Whether its files were deleted, because no later step needs them.
     pub(crate) superseded: bool,
 }
@@ -179,6 +178,7 @@ impl Run {
                 version: VERSION,
                 args: args.to_vec(),
                 scheduler: scheduler.to_owned(),
+                folder: std::env::current_dir().unwrap_or_default(),
                 started: unix_seconds(),
                 state: RunState::Unfinished,
                 slots: None,
@@ -213,50 +213,21 @@ impl Run {
         self.store.location()
     }
 
-    /// The slots of the cluster, counted by `count` at the beginning of the run. Steps are divided
-    /// by them, so a run that is continued on another cluster finds its steps.
-    pub(crate) fn slots(&self, count: impl FnOnce() -> Result<usize>) -> Result<usize> {
-        let known = self.info().slots;
-        if let Some(slots) = known {
-            return Ok(slots);
-        }
-        let slots = count()?;
-        self.info().slots = Some(slots);
-        self.save()?;
-        Ok(slots)
-    }
-
-    /// Facts about the data, determined by `find` at the beginning of the run.
-    pub(crate) fn origin<T: Serialize + DeserializeOwned>(
+    /// A fact, determined by `find` when it is wanted the first time, so that a run that is continued
+    /// has the same: steps, blocks and dates.
+    pub(crate) fn fact<T: Clone, E: From<Error>>(
         &self,
-        find: impl FnOnce() -> Result<T>,
-    ) -> Result<T> {
-        let damaged =
-            |error: serde_json::Error| Error::run(self.location().as_ref(), error.to_string());
-        let known = self.info().origin.clone();
-        if let Some(origin) = known {
-            return serde_json::from_value(origin).map_err(damaged);
+        place: impl Fn(&mut RunInfo) -> &mut Option<T>,
+        find: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let known = place(&mut self.info()).clone();
+        if let Some(known) = known {
+            return Ok(known);
         }
         let found = find()?;
-        self.info().origin = Some(serde_json::to_value(&found).map_err(damaged)?);
+        *place(&mut self.info()) = Some(found.clone());
         self.save()?;
         Ok(found)
-    }
-
-    /// The block of a time, determined by `find` when the run asks for it the first time.
-    pub(crate) fn block_at(
-        &self,
-        seconds: u64,
-        find: impl FnOnce() -> txgraph::Result<u64>,
-    ) -> txgraph::Result<u64> {
-        let known = self.info().dates.get(&seconds).copied();
-        if let Some(block) = known {
-            return Ok(block);
-        }
-        let block = find()?;
-        self.info().dates.insert(seconds, block);
-        self.save()?;
-        Ok(block)
     }
 
     /// Records the end of the run, and the bytes that came from the engine.
@@ -402,14 +373,6 @@ impl Run {
         seen.hash(&mut hasher);
         Ok(hasher.finish())
     }
-
-    /// Where tasks of a step write.
-    pub(crate) fn target(&self, step: &str) -> Target {
-        Target {
-            run: self.location().to_owned(),
-            step: step.to_owned(),
-        }
-    }
 }
 
 /// The key of a step: a hash of what it depends on.
@@ -419,17 +382,35 @@ pub(crate) fn key(of: &impl Serialize) -> Result<String> {
 }
 
 impl Committed {
-    /// The rows of some of its files, or some of their columns.
-    pub(crate) fn batches(
-        &self,
-        of: &[Part],
-        columns: Option<&'static [usize]>,
-    ) -> impl Iterator<Item = Result<RecordBatch>> + use<> {
-        let (store, folder) = (self.store.clone(), self.folder.clone());
-        let files = of.to_vec();
-        files.into_iter().flat_map(move |part| {
-            parts::flattened(parts::read(&store, &folder, &part, ALL_SECTIONS, columns))
+    /// Its files, for tasks.
+    pub(crate) fn earlier(&self, table: u32, of_tasks: bool) -> Earlier {
+        Earlier {
+            folder: self.folder.clone(),
+            job: self.step.metrics.job.clone(),
+            table,
+            of_tasks,
+        }
+    }
+
+    /// All sections of a chunk.
+    pub(crate) fn sections<'a>(
+        &'a self,
+        of: &'a ChunkReport,
+    ) -> impl Iterator<Item = Result<Bytes>> + 'a {
+        let (parts, all) = (of.parts.iter(), 0..u32::MAX);
+        parts.flat_map(move |part| {
+            parts::flattened(parts::read(&self.store, &self.folder, part, all.clone()))
         })
+    }
+
+    /// The rows of a chunk, or some of their columns.
+    pub(crate) fn batches<'a>(
+        &'a self,
+        of: &'a ChunkReport,
+        columns: Option<&'a [usize]>,
+    ) -> impl Iterator<Item = Result<RecordBatch>> + 'a {
+        let sections = self.sections(of);
+        sections.map(move |section| rows::of_ipc(&section?, columns))
     }
 
     /// The sum of the reports on its chunks.
@@ -463,28 +444,6 @@ impl Committed {
         }
         all.covered = BlockRanges::new(covered);
         all
-    }
-
-    /// Passes its rows to `each`: if there are none, once without rows, for its columns.
-    pub(crate) fn read_rows(
-        &self,
-        mut each: impl FnMut(RecordBatch) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
-        let parts: Vec<_> = self.step.parts().map(|(_, part)| part.clone()).collect();
-        let mut is_empty = true;
-        for batch in self.batches(&parts, None) {
-            is_empty = false;
-            if each(batch?)?.is_break() {
-                return Ok(());
-            }
-        }
-        match parts.first() {
-            Some(part) if is_empty => {
-                let columns = parts::columns(&self.store, &self.folder, part)?;
-                each(RecordBatch::new_empty(columns)).map(|_| ())
-            }
-            _ => Ok(()),
-        }
     }
 }
 
@@ -531,7 +490,12 @@ fn load<T: DeserializeOwned>(store: &Store, name: &str) -> Result<Option<T>> {
         return Ok(None);
     };
     let value = serde_json::from_slice(&json);
-    let damaged = |error| Error::run(&store.place(name), format!("it is damaged: {error}"));
+    let place = store.place(name);
+    let advice = match name {
+        RUN_FILE => "ask the query again in a new folder",
+        _ => "delete the folder that it is in, and its step is repeated",
+    };
+    let damaged = |error| Error::run(&place, format!("it is damaged: {error}; {advice}"));
     value.map(Some).map_err(damaged)
 }
 

@@ -7,7 +7,7 @@ use crate::{
     parts::{Heartbeat, PartWriter},
     rows::{self, BATCH_ROWS},
     store::Store,
-    wire::{Chunk, ChunkReport, Input, Mode, SourceInfo, Task, Written},
+    wire::{Chunk, ChunkReport, Input, Mode, SourceInfo, Task},
 };
 use alloy_primitives::B256;
 use datafusion::arrow::array::RecordBatch;
@@ -101,57 +101,45 @@ pub(crate) fn chunk(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(),
         Mode::Describe => describe(task, to),
         Mode::BlockAt(seconds) => block_at(task, *seconds, to),
         Mode::Measure(stage) if !task.inputs.is_empty() => step(task, stage, chunk, to),
+        Mode::Stored(_) => stored(task, chunk, to),
         _ => read(task, chunk, to),
     };
-    done.map_err(|stop| {
-        let is_interrupted = matches!(stop, Stop::Scan(SourceError::Interrupted));
-        let (kind, message) = match stop {
-            Stop::Ask(error) => (kind_of(&error), with_advice(&error)),
-            Stop::Scan(error) => {
-                let kind = kind_of_scan(&error);
-                (kind, format!("{}: {error}", task.input))
-            }
-            Stop::Own(error) => (RefusalKind::Failed, error.to_string()),
-            Stop::Chain(message) => (RefusalKind::Options, message),
-        };
-        let executor = executor_name();
-        match is_interrupted {
+    done.map_err(|Stop(kind, message)| {
+        match kind {
             // The query has all rows that it wants.
-            true => tracing::debug!(blocks = %chunk.blocks, "{message}"),
-            false => tracing::error!(blocks = %chunk.blocks, "{message}"),
+            RefusalKind::Interrupted => tracing::debug!(blocks = %chunk.blocks, "{message}"),
+            _ => tracing::error!(blocks = %chunk.blocks, "{message}"),
         }
-        let message = format!("blocks {}: {message}", chunk.blocks);
         Refusal {
-            executor,
+            executor: executor_name(),
             kind,
-            message,
+            message: format!("blocks {} of {}: {message}", chunk.blocks, task.input),
         }
     })
 }
 
 /// Why a chunk was not read.
-enum Stop {
-    Ask(txgraph::Error),
-    Scan(SourceError),
-    Own(Error),
-    Chain(String),
-}
+struct Stop(RefusalKind, String);
 
 impl From<txgraph::Error> for Stop {
     fn from(error: txgraph::Error) -> Self {
-        Self::Ask(error)
+        Self(kind_of(&error), with_advice(&error))
     }
 }
 
 impl From<SourceError> for Stop {
     fn from(error: SourceError) -> Self {
-        Self::Scan(error)
+        Self(kind_of_scan(&error), error.to_string())
     }
 }
 
 impl From<Error> for Stop {
     fn from(error: Error) -> Self {
-        Self::Own(error)
+        let kind = match error {
+            Error::Interrupted => RefusalKind::Interrupted,
+            _ => RefusalKind::Failed,
+        };
+        Self(kind, error.to_string())
     }
 }
 
@@ -240,21 +228,37 @@ fn step(task: &Task, stage: &Stage, chunk: &Chunk, to: &dyn Consumer) -> Result<
     )
 }
 
+/// Returns the rows of an earlier part of a statement.
+fn stored(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
+    let mut heartbeat = Heartbeat::new(Store::shared(&task.run)?);
+    TaskTables::new(task, chunk)?.sections(0, |_, section| {
+        heartbeat.beat();
+        match to.send(rows::of_ipc(section, None)?) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Error::Interrupted),
+        }
+    })?;
+    Ok(())
+}
+
 /// Refuses queries about another chain.
 fn check_chain(task: &Task, source: &Source) -> Result<(), Stop> {
     let ours = source.chain()?;
     if let Some(theirs) = &task.chain
         && (ours.chain_id, ours.genesis_hash) != (theirs.chain_id, theirs.genesis_hash)
     {
-        return Err(Stop::Chain(format!(
-            "{} is of chain {} (genesis {}), and the query of chain {} (genesis {}); start \
+        return Err(Stop(
+            RefusalKind::Options,
+            format!(
+                "{} is of chain {} (genesis {}), and the query of chain {} (genesis {}); start \
              this executor with a source of that chain",
-            source.spec(),
-            ours.chain_id,
-            ours.genesis_hash,
-            theirs.chain_id,
-            theirs.genesis_hash
-        )));
+                source.spec(),
+                ours.chain_id,
+                ours.genesis_hash,
+                theirs.chain_id,
+                theirs.genesis_hash
+            ),
+        ));
     }
     Ok(())
 }
@@ -288,11 +292,7 @@ fn read(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
             let scan = ScanTask::new(stage, &request.filter).ok_or_else(none)?;
             Output::Merged(Box::new(scan), TaskTables::new(task, chunk)?)
         }
-        _ => Output::Parts(PartWriter::new(
-            &task.run,
-            &task.step,
-            rows::transfers_schema(),
-        )?),
+        _ => Output::Parts(PartWriter::new(&task.run, &task.step)?),
     };
     let mut failed = None;
     let mut stopped = false;
@@ -324,10 +324,7 @@ fn read(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
     }
     let written = match output {
         Output::Rows(_) => return Ok(()),
-        Output::Parts(writer) => Written {
-            parts: writer.finish()?,
-            ..Written::default()
-        },
+        Output::Parts(writer) => writer.finish()?.into(),
         Output::Merged(scan, mut tables) => {
             scan.finish(&mut tables)?;
             tables.finish()?
@@ -373,7 +370,7 @@ impl Output<'_> {
                         return Ok(ControlFlow::Break(()));
                     }
                 }
-                Self::Parts(writer) => writer.write(&rows::encode(part, None)?)?,
+                Self::Parts(writer) => writer.write_batch(0, rows::encode(part, None)?)?,
                 Self::Merged(..) => {}
             }
         }

@@ -1,7 +1,7 @@
 //! Shared by driver, scheduler and executors: settings of plans, codec and
 //! functions.
 
-use crate::{codec::PlanCodec, functions};
+use crate::{functions, operator::PlanCodec};
 use ballista_core::{
     ConfigProducer,
     extension::{EndpointOverrideFn, SessionConfigExt},
@@ -23,11 +23,14 @@ pub(crate) fn codec() -> Arc<dyn PhysicalExtensionCodec> {
     Arc::new(PlanCodec::default())
 }
 
-/// The settings of a plan.
-pub(crate) fn config(adaptive: bool, partitions: usize) -> SessionConfig {
+/// The settings of a plan. The scheduler does not change plans while they run: jobs with several stages then
+/// often never end after an executor is lost (Ballista issues 1986 and 2150).
+pub(crate) fn config(partitions: usize) -> SessionConfig {
     SessionConfig::new_with_ballista()
         .with_target_partitions(partitions)
-        .with_ballista_adaptive_query_planner(adaptive)
+        // The other one looks into its inputs.
+        .set_bool("datafusion.optimizer.prefer_existing_union", true)
+        .with_ballista_adaptive_query_planner(false)
         .with_ballista_grpc_client_max_message_size(MESSAGE_BYTES_MAX as usize)
         // A task reads one chunk, so that little is repeated after a failure.
         .set_usize("ballista.scheduler.max_partitions_per_task", 1)

@@ -19,13 +19,8 @@ pub struct Settings {
     pub chunks: u64,
     /// A search on a lake with fewer addresses than this in a hop reads it in the driver.
     pub local_frontier: usize,
-    /// Seconds after which a job is canceled.
-    pub job_seconds: u64,
     /// Seconds after which a job is canceled if no task reads, writes or ends.
     pub stall_seconds: u64,
-    /// Whether the scheduler changes plans while they run. Off, because a job may never end
-    /// when an executor is lost: docs/cluster.md explains it.
-    pub adaptive: bool,
     /// The number of partitions of a shuffle; 0: one for each task that the cluster executes at a
     /// time.
     pub partitions: usize,
@@ -39,9 +34,7 @@ impl Default for Settings {
         Self {
             chunks: 0,
             local_frontier: 1000,
-            job_seconds: 24 * 3600,
             stall_seconds: 600,
-            adaptive: false,
             partitions: 0,
             certificates: None,
         }
@@ -89,10 +82,6 @@ impl Settings {
         }
     }
 
-    pub(crate) const fn job_limit(&self) -> Duration {
-        Duration::from_secs(self.job_seconds)
-    }
-
     pub(crate) const fn stall_limit(&self) -> Duration {
         Duration::from_secs(self.stall_seconds)
     }
@@ -108,7 +97,7 @@ mod tests {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/cluster.toml");
         assert_eq!(Settings::of_file(&path).unwrap(), Settings::default());
         let text = fs::read_to_string(path).unwrap();
-        assert_eq!(text.matches(" = ").count(), 6);
+        assert_eq!(text.matches(" = ").count(), 4);
     }
 
     #[test]

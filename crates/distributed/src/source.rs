@@ -12,7 +12,6 @@ use crate::{
 use alloy_primitives::B256;
 use std::{
     collections::BTreeMap,
-    fmt,
     ops::ControlFlow,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -30,7 +29,6 @@ struct ClusterSource<'a> {
     driver: &'a Driver,
     /// The lake, read in the driver for small frontiers.
     local: Option<Box<dyn TransferSource + Sync + 'a>>,
-    explain: &'a (dyn Fn(String) + Send + Sync),
     /// The steps with the rows of frontiers, for hashes and times.
     read: Mutex<Vec<Committed>>,
 }
@@ -65,11 +63,10 @@ impl ClusterSource<'_> {
             ),
             None => format!("transfers in blocks {}", request.blocks),
         };
-        (self.explain)(format!(
-            "{name}: {} chunks of {} on {}",
-            chunks.len(),
-            driver.input,
-            driver.engine.name()
+        let (count, engine) = (chunks.len(), driver.engine.name());
+        driver.explain(&format!(
+            "{name}: {count} chunks of {} on {engine}",
+            driver.input
         ));
         driver.step(&name, task, &chunks)
     }
@@ -90,8 +87,7 @@ impl ClusterSource<'_> {
         if let Some(local) = self.local(request) {
             let addresses = request.filter.touching.as_ref();
             let addresses = addresses.map_or(0, |touching| touching.addresses.len());
-            tracing::debug!(addresses, "transfers are read in this process");
-            (self.explain)(format!(
+            self.driver.explain(&format!(
                 "transfers of {addresses} addresses: {} in this process",
                 self.driver.input
             ));
@@ -118,7 +114,7 @@ fn deliver(step: &Committed, sink: &mut Sink<'_>) -> Result<(), SourceError> {
             pending: Vec::new(),
             blocks,
         };
-        for batch in step.batches(&chunk.parts, None) {
+        for batch in step.batches(chunk, None) {
             let mut transfers = rows::decode(&batch?)?.into_iter();
             let passed = transfers.try_for_each(|transfer| delivery.push(transfer));
             if passed.is_break() {
@@ -204,7 +200,7 @@ impl TransferSource for ClusterSource<'_> {
                 if !is_wanted {
                     continue;
                 }
-                for batch in step.batches(&chunk.parts, Some(&rows::HASH_COLUMNS)) {
+                for batch in step.batches(chunk, Some(&rows::HASH_COLUMNS)) {
                     for (key, hash, time) in rows::decode_hashes(&batch?)? {
                         for transfer in wanted.remove(&key).unwrap_or_default() {
                             transfer.transaction_hash = hash;
@@ -278,34 +274,15 @@ impl<'a> Wrapper for Hops<'a> {
 pub(crate) struct ClusterBackend {
     driver: Arc<Driver>,
     protected: ProtectedPaths,
-    explain: Explain,
-}
-
-/// Prints decisions.
-struct Explain(Box<dyn Fn(String) + Send + Sync>);
-
-impl fmt::Debug for Explain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Explain")
-    }
 }
 
 impl ClusterBackend {
     pub(crate) fn new(driver: Arc<Driver>) -> Self {
         let lake = driver.lake.as_ref();
-        let protected = lake
-            .map(|lake| lake.protected_paths().clone())
-            .unwrap_or_default();
-        let explain = driver.control.explain.clone();
+        let protected = lake.map(|lake| lake.protected_paths().clone());
         Self {
+            protected: protected.unwrap_or_default(),
             driver,
-            protected,
-            explain: Explain(Box::new(move |line| {
-                tracing::debug!("{line}");
-                if let Some(explain) = &explain {
-                    explain(&line);
-                }
-            })),
         }
     }
 }
@@ -344,7 +321,6 @@ impl Backend for ClusterBackend {
         Ok(Box::new(ClusterSource {
             driver: &self.driver,
             local: lake.map(|lake| lake.transfer_source(filter)).transpose()?,
-            explain: &self.explain.0,
             read: Mutex::default(),
         }))
     }

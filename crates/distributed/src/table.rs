@@ -69,7 +69,7 @@ impl TransfersTable {
             columns: columns.cloned(),
             ..self.task.clone()
         };
-        WorkExec::transfers(task, &chunks)
+        WorkExec::plan(task, &chunks, None)
     }
 }
 
@@ -113,7 +113,8 @@ impl TableProvider for TransfersTable {
         filters: &[Expr],
         _: Option<usize>,
     ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-        self.plan(projection, filters).map_err(refused)
+        // Addresses are written while this thread waits.
+        tokio::task::block_in_place(|| self.plan(projection, filters)).map_err(refused)
     }
 
     fn supports_filters_pushdown(

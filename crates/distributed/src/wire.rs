@@ -20,10 +20,6 @@ use txgraph_transfers::{
     ScanReport, ScanRequest, TokenFilter, TokenStandard, TransferFilter, WrappedNative,
 };
 
-/// Addresses that are part of a plan, which each task gets. A larger frontier is an object that
-/// executors read.
-pub(crate) const FRONTIER_INLINE_MAX: usize = 1 << 10;
-
 /// The data that is read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -55,9 +51,9 @@ pub(crate) struct Task {
     /// The chain that the executor must have; absent when the driver asks for it.
     pub(crate) chain: Option<ChainInfo>,
     pub(crate) request: Request,
-    /// The files of earlier steps that it reads, for [`Mode::Measure`].
+    /// The files of earlier steps that it reads, for [`Mode::Measure`] and [`Mode::Stored`].
     pub(crate) inputs: Vec<Earlier>,
-    /// The partitions into which its rows are divided, for [`Mode::Measure`].
+    /// The partitions into which rows between steps are divided.
     pub(crate) partitions: u32,
     /// Positions of the returned columns, for [`Mode::Rows`].
     pub(crate) columns: Option<Vec<usize>>,
@@ -68,6 +64,8 @@ pub(crate) struct Task {
 pub(crate) struct Earlier {
     /// The folder of the step.
     pub(crate) folder: String,
+    /// Its job: a step that is repeated, because its folder was deleted, has other files.
+    pub(crate) job: String,
     /// The table, of those that the tasks of the step wrote.
     pub(crate) table: u32,
     /// Whether it reads all rows of the tasks whose numbers are the blocks of its chunk. Otherwise
@@ -106,6 +104,11 @@ pub(crate) enum Mode {
     FirstScan,
     /// Columns of transfers: a table for SQL.
     Rows,
+    /// Rows of an earlier part of a statement, with columns as in this batch.
+    Stored(String),
+    /// A [`ChunkReport`] for each chunk: the partition with its number, of the plan in this object, was
+    /// written.
+    Statement(String),
     /// A [`ChunkReport`] for each chunk, for which a step of a measure was done.
     Measure(Stage),
 }
@@ -132,23 +135,44 @@ pub(crate) struct Request {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Frontier {
     direction: Direction,
-    /// Base64 of the addresses one after another, ascending.
-    inline: Option<String>,
-    /// An object with the same bytes, whose name is their hash.
-    object: Option<String>,
+    /// An object with the addresses one after another, ascending. Its name is the hash of its bytes.
+    object: String,
 }
 
-/// The folder of frontiers in a run.
-const FRONTIERS: &str = "frontiers";
+/// The folder of objects that are named by their hash.
+const OBJECTS: &str = "objects";
 
 /// The name of an object with these bytes.
 fn name_of(bytes: &[u8]) -> String {
     let hash = Sha256::digest(bytes);
-    format!("{FRONTIERS}/{}", alloy_primitives::hex::encode(hash))
+    format!("{OBJECTS}/{}", alloy_primitives::hex::encode(hash))
+}
+
+/// Writes an object that tasks read. Returns its name.
+pub(crate) fn put_object(store: &Store, bytes: Vec<u8>) -> Result<String> {
+    let name = name_of(&bytes);
+    // The same bytes, if it exists.
+    store.create(&name, bytes)?;
+    Ok(name)
+}
+
+/// Reads an object of a run.
+pub(crate) fn object(run: &str, name: &str) -> Result<bytes::Bytes> {
+    let store = Store::shared(run)?;
+    let place = store.place(name);
+    let bytes = store.read(name)?.ok_or_else(|| {
+        let missing = std::io::ErrorKind::NotFound.into();
+        Error::io(&place, missing)
+            .hint("the folder of a run must be at the same path on all hosts, or in a bucket")
+    })?;
+    match name_of(&bytes) == name {
+        true => Ok(bytes),
+        false => Err(Error::Plan(format!("{} has another hash", place.display()))),
+    }
 }
 
 impl Request {
-    /// Translates a request. A large frontier is written to `store`.
+    /// Translates a request. A frontier is written to `store`.
     pub(crate) fn new(request: &ScanRequest, store: &Store) -> Result<Self> {
         let filter = &request.filter;
         let tokens = match &filter.tokens {
@@ -159,21 +183,11 @@ impl Request {
             None => None,
             Some(touching) => {
                 let addresses = sorted(touching.addresses.iter().copied());
-                let bytes: Vec<u8> = addresses.iter().flat_map(|one| one.0.0).collect();
-                let mut frontier = Frontier {
+                let bytes = addresses.iter().flat_map(|one| one.0.0).collect();
+                Some(Frontier {
                     direction: touching.direction,
-                    inline: None,
-                    object: None,
-                };
-                if addresses.len() <= FRONTIER_INLINE_MAX {
-                    frontier.inline = Some(BASE64_STANDARD.encode(&bytes));
-                } else {
-                    let name = name_of(&bytes);
-                    // The same bytes, if it exists.
-                    store.create(&name, bytes)?;
-                    frontier.object = Some(name);
-                }
-                Some(frontier)
+                    object: put_object(store, bytes)?,
+                })
             }
         };
         Ok(Self {
@@ -191,7 +205,7 @@ impl Request {
         })
     }
 
-    /// The request for some blocks. A large frontier is in the store at `run`.
+    /// The request for some blocks. A frontier is in the store at `run`.
     pub(crate) fn of(&self, blocks: BlockRange, run: &str) -> Result<ScanRequest> {
         let tokens = match &self.tokens {
             None => TokenFilter::All,
@@ -222,7 +236,7 @@ impl Request {
 }
 
 impl Frontier {
-    /// The addresses. The last object is kept in memory, for the other chunks.
+    /// The addresses. The last ones are kept in memory, for the other chunks.
     fn read(&self, run: &str) -> Result<AddressFilter> {
         static LAST: Mutex<Option<(String, AddressSet)>> = Mutex::new(None);
         let filter = |addresses| AddressFilter {
@@ -230,45 +244,19 @@ impl Frontier {
             direction: self.direction,
         };
         let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-        if let (Some(name), Some((known, addresses))) = (&self.object, &*last)
-            && name == known
+        if let Some((known, addresses)) = &*last
+            && *known == self.object
         {
             return Ok(filter(addresses.clone()));
         }
         let addresses = self.addresses(run)?;
-        if let Some(name) = &self.object {
-            *last = Some((name.clone(), addresses.clone()));
-        }
+        *last = Some((self.object.clone(), addresses.clone()));
         Ok(filter(addresses))
     }
 
     fn addresses(&self, run: &str) -> Result<AddressSet> {
-        let damaged = |why: String| Error::Plan(format!("the frontier of a task: {why}"));
-        let bytes = match (&self.inline, &self.object) {
-            (Some(text), _) => {
-                let decoded = BASE64_STANDARD.decode(text);
-                decoded.map_err(|error| damaged(error.to_string()))?
-            }
-            (None, Some(name)) => {
-                let store = Store::shared(run)?;
-                let place = store.place(name);
-                let bytes = store.read(name)?.ok_or_else(|| {
-                    let missing = std::io::ErrorKind::NotFound.into();
-                    Error::io(&place, missing).hint(
-                        "the folder of a run must be at the same path on all hosts, or in a bucket",
-                    )
-                })?;
-                if name_of(&bytes) != *name {
-                    return Err(damaged(format!("{} has another hash", place.display())));
-                }
-                bytes.into()
-            }
-            (None, None) => return Err(damaged("it has no addresses".to_owned())),
-        };
-        let (addresses, rest) = bytes.as_chunks::<20>();
-        if !rest.is_empty() {
-            return Err(damaged("its length is not a multiple of 20".to_owned()));
-        }
+        let bytes = object(run, &self.object)?;
+        let (addresses, _) = bytes.as_chunks::<20>();
         Ok(addresses.iter().map(Address::from).collect())
     }
 }
@@ -299,9 +287,9 @@ pub(crate) struct Part {
     pub(crate) name: String,
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
-    /// The checksum of the bytes, or of the index.
+    /// The checksum of the index.
     pub(crate) crc32: u32,
-    /// The bytes of the index at its end; 0 if it has no sections.
+    /// The bytes of the index at its end.
     pub(crate) index: u64,
 }
 
@@ -314,15 +302,16 @@ pub(crate) struct Written {
     pub(crate) facts: serde_json::Value,
 }
 
-/// The report on a partition of a statement.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct PartitionReport {
-    /// The host and process that wrote it.
-    pub(crate) executor: String,
-    pub(crate) parts: Vec<Part>,
+impl From<Vec<Part>> for Written {
+    fn from(parts: Vec<Part>) -> Self {
+        Self {
+            parts,
+            ..Self::default()
+        }
+    }
 }
 
-/// The report on a chunk.
+/// The report on a chunk, or on a partition of a statement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ChunkReport {
     pub(crate) number: u64,
@@ -457,7 +446,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().to_str().unwrap()).unwrap();
         let wire = Request::new(&request, &store).unwrap();
-        assert!(store.list("").unwrap().is_empty());
         let json = serde_json::to_string(&wire).unwrap();
         let back: Request = serde_json::from_str(&json).unwrap();
         let read = back.of(blocks, store.location()).unwrap();
@@ -471,34 +459,14 @@ mod tests {
         assert_eq!(read.filter.amounts, request.filter.amounts);
         assert_eq!(read.wrapped_native, request.wrapped_native);
         assert!(read.with_times && !read.with_hashes && read.allow_partial);
-    }
 
-    #[test]
-    fn large_frontiers_are_objects_with_their_hash_as_the_name() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path().to_str().unwrap()).unwrap();
-        let count = u32::try_from(FRONTIER_INLINE_MAX + 1).unwrap();
-        let addresses = (0..count).map(|n| Address::left_padding_from(&n.to_be_bytes()));
-        let blocks = BlockRange::one(0);
-        let request = ScanRequest {
-            blocks: blocks.into(),
-            filter: TransferFilter {
-                touching: Some(AddressFilter::new(addresses, Direction::Out)),
-                ..TransferFilter::default()
-            },
-            ..ScanRequest::default()
-        };
-        let wire = Request::new(&request, &store).unwrap();
-        assert!(serde_json::to_string(&wire).unwrap().len() < 1000);
-        let read = wire.of(blocks, store.location()).unwrap();
-        let read = read.filter.touching.unwrap();
-        assert_eq!(read.addresses.len(), FRONTIER_INLINE_MAX + 1);
-
-        let objects = store.list(FRONTIERS).unwrap();
+        // The addresses are an object, with their hash as the name.
+        assert!(json.len() < 1000, "{json}");
+        let objects = store.list(OBJECTS).unwrap();
         let [(name, _)] = &objects[..] else {
             panic!("one frontier is one object");
         };
-        let path = store.place(&format!("{FRONTIERS}/{name}"));
+        let path = store.place(&format!("{OBJECTS}/{name}"));
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[5] ^= 1;
         std::fs::write(&path, bytes).unwrap();

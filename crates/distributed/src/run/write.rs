@@ -4,12 +4,9 @@ use super::{Step, VERSION};
 use crate::{
     Error, Result,
     engine::{Engine, Job, JobMetrics},
-    operator::{Target, Work, WorkExec},
     wire::{ChunkReport, Part},
 };
-use datafusion::physical_plan::{ExecutionPlanProperties, displayable};
-use serde::de::DeserializeOwned;
-use std::sync::Arc;
+use datafusion::physical_plan::displayable;
 
 impl Step {
     fn new(job: &Job<'_>, metrics: JobMetrics) -> Self {
@@ -21,51 +18,28 @@ impl Step {
             metrics,
             rows: 0,
             chunks: Vec::new(),
-            partitions: Vec::new(),
             superseded: false,
+        }
+    }
+
+    /// With these reports.
+    fn with(self, chunks: Vec<ChunkReport>) -> Self {
+        let parts = chunks.iter().flat_map(|chunk| &chunk.parts);
+        Self {
+            rows: parts.map(|part| part.rows).sum(),
+            chunks,
+            ..self
         }
     }
 
     /// Its files in the order of rows, with the executors that wrote them.
     pub(super) fn parts(&self) -> impl Iterator<Item = (&str, &Part)> {
-        let of_chunks = self.chunks.iter();
-        let of_chunks = of_chunks.map(|chunk| (chunk.executor.as_str(), &chunk.parts));
-        let of_partitions = self.partitions.iter();
-        let of_partitions = of_partitions.map(|one| (one.executor.as_str(), &one.parts));
-        of_chunks
-            .chain(of_partitions)
-            .flat_map(|(executor, parts)| parts.iter().map(move |part| (executor, part)))
-    }
-
-    fn count_rows(mut self) -> Self {
-        self.rows = self.parts().map(|(_, part)| part.rows).sum();
-        self
+        let chunks = self.chunks.iter();
+        chunks.flat_map(|chunk| chunk.parts.iter().map(|part| (&*chunk.executor, part)))
     }
 }
 
-/// Executes a statement whose rows are written: each partition must report once.
-pub(crate) fn write_rows(engine: &dyn Engine, job: Job<'_>, target: Target) -> Result<Step> {
-    let partitions = job.plan.output_partitioning().partition_count();
-    let job = Job {
-        plan: Arc::new(WorkExec::new(Work::Write(target), job.plan)?),
-        ..job
-    };
-    let (reports, metrics) = engine.execute(&job)?;
-    if reports.len() != partitions {
-        return Err(Error::Answer(format!(
-            "{} of {partitions} partitions were reported",
-            reports.len()
-        )));
-    }
-    let reports: Result<_> = reports.iter().map(|json| parse(json)).collect();
-    let step = Step {
-        partitions: reports?,
-        ..Step::new(&job, metrics)
-    };
-    Ok(step.count_rows())
-}
-
-/// Executes a scan of this many chunks, whose reports must come in order, each once, and link.
+/// Executes a job of this many chunks, whose reports must come in order, each once, and link.
 pub(crate) fn write_scan(engine: &dyn Engine, job: &Job<'_>, chunks: usize) -> Result<Step> {
     let (reports, metrics) = engine.execute(job)?;
     let mut read: Vec<ChunkReport> = Vec::with_capacity(chunks);
@@ -80,14 +54,10 @@ pub(crate) fn write_scan(engine: &dyn Engine, job: &Job<'_>, chunks: usize) -> R
             read.len()
         )));
     }
-    let step = Step {
-        chunks: read,
-        ..Step::new(job, metrics)
-    };
-    Ok(step.count_rows())
+    Ok(Step::new(job, metrics).with(read))
 }
 
-fn parse<T: DeserializeOwned>(json: &str) -> Result<T> {
+fn parse(json: &str) -> Result<ChunkReport> {
     serde_json::from_str(json).map_err(|error| Error::Answer(format!("a report: {error}")))
 }
 

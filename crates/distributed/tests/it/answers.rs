@@ -1,11 +1,10 @@
 //! Results of a cluster equal the local engine's, byte for byte.
 
-use crate::harness::{Cluster, TRANSFERS, driver, ok, run};
+use crate::harness::{Cluster, ROOT, TRANSFERS, driver, ok, run};
 use std::path::Path;
 use txgraph_testkit::fixtures;
 
-/// An address of the committed chain.
-const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+/// Addresses of the committed chain.
 const OTHER_ROOT: &str = "0x46090d05ee648274f4895bc27c1f97ec1dc51a0d";
 const TOKEN: &str = "0xd601451207128971898aab8654521699f35222e2";
 

@@ -1,6 +1,6 @@
 //! Clusters that cannot answer, or lose processes, give the right result or a precise error.
 
-use crate::harness::{Cluster, TRANSFERS, driver, free_port, ok, run};
+use crate::harness::{Cluster, ROOT, TRANSFERS, driver, free_port, ok, run};
 use std::{
     fs,
     net::TcpListener,
@@ -10,8 +10,6 @@ use std::{
     time::{Duration, Instant},
 };
 use txgraph_testkit::fixtures;
-
-const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 
 #[test]
 fn a_scheduler_that_does_not_run_is_named() {

@@ -27,6 +27,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The transfers of a chain.
 pub(crate) const TRANSFERS: &str = "transfers -q --format csv -o -";
 
+/// An address of the committed chain.
+pub(crate) const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
+
 /// A scheduler and executors. They end with this value.
 pub(crate) struct Cluster {
     pub(crate) folder: TempDir,

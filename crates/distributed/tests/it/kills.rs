@@ -1,16 +1,15 @@
 //! Seeded kills of processes in the middle of a query: each ends with the right result or an
 //! error, and leaves nothing that a continued run would trust wrongly.
 
-use crate::harness::{Cluster, Run, driver, run};
+use crate::harness::{Cluster, ROOT, Run, driver, run};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::{
+    fs,
     process::Stdio,
     thread,
     time::{Duration, Instant},
 };
 use txgraph_testkit::fixtures;
-
-const ROOT: &str = "0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0";
 
 /// The number of kills; `TXGRAPH_KILLS` sets another one.
 const KILLS: u64 = 9;
@@ -36,8 +35,12 @@ fn killed_processes_leave_no_wrong_answer() {
     let queries = [
         format!("graph -q -r {root} -n 3 --format csv -o -"),
         "motifs".to_owned(),
-        "components".to_owned(),
+        "analyze components -q --format json".to_owned(),
+        "sql -q @pairs.sql".to_owned(),
     ];
+    let pairs = "SELECT a.kind, count(*), count(DISTINCT b.to_address) FROM transfers a \
+                 JOIN transfers b ON a.to_address = b.from_address GROUP BY a.kind ORDER BY 1";
+    fs::write(cluster.folder.path().join("pairs.sql"), pairs).unwrap();
     // Small chunks, so that there is always something to lose.
     cluster.configure("chunks = 60\nstall-seconds = 20");
     let mut answers = Vec::new();

@@ -1,6 +1,6 @@
 //! Clusters with certificates.
 
-use crate::harness::{Cluster, ok, run};
+use crate::harness::{Cluster, free_port, ok, run};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
     date_time_ymd,
@@ -81,6 +81,13 @@ fn only_certificates_of_the_cluster_are_admitted() {
         refused.says(why);
         assert!(refused.stdout.is_empty(), "{refused:?}");
     }
+    let mut executor = Command::new(env!("CARGO_BIN_EXE_txgraph-executor"));
+    executor.args(["--scheduler", &cluster.address(), "--work-dir"]);
+    executor.arg(folder("work")).env_remove(TLS_ENV);
+    let ports = [free_port(), free_port()].map(|port| port.to_string());
+    executor.args(["--port", &ports[0], "--grpc-port", &ports[1]]);
+    run(&mut executor).ended(1).says("name yours with --tls");
+
     let missing = with(Some("nowhere")).ended(2);
     missing.says("ca.pem");
     // It still answers after all of these.
