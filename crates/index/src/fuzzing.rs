@@ -14,7 +14,7 @@ use std::{
 };
 use txgraph_transfers::{
     AnomalousLogs, BlockRange, BlockSummary, BlockTime, DecodeCounts, Direction, Kind,
-    Participation, Roles, TokenStandard, Transfer, testing,
+    Participation, Roles, TokenFilter, TokenStandard, Transfer, TransferFilter, testing,
 };
 
 /// Returns a segment of a few blocks with transfers of all kinds, made by the real writer.
@@ -131,7 +131,7 @@ pub fn ask_everything(bytes: Vec<u8>) -> u64 {
     answered += classes as u64;
     let mut wanted = vec![true; classes];
     let mut addresses = vec![Address::ZERO, Address::repeat_byte(0xff)];
-    if let Ok(rows) = segment.rows() {
+    if let Ok(rows) = segment.rows(0) {
         // A forged head may promise 2^64 rows.
         for row in (0..segment.row_count()).take(10_000) {
             if let Ok(transfer) = rows.transfer(row) {
@@ -143,6 +143,13 @@ pub fn ask_everything(bytes: Vec<u8>) -> u64 {
     }
     addresses.sort_unstable();
     addresses.dedup();
+    let of_tokens = TransferFilter {
+        tokens: TokenFilter::only(addresses.iter().copied()),
+        ..TransferFilter::default()
+    };
+    let rows = segment.wanted(&of_tokens, 0);
+    let rows = rows.and_then(|wanted| wanted.rows(&segment));
+    answered += u64::from(rows.is_ok());
     let mut degrees = vec![0; addresses.len()];
     for direction in [Direction::Out, Direction::In, Direction::Both] {
         for blocks in some {

@@ -5,8 +5,8 @@ use crate::{
     segment::{Segment, Wanted},
 };
 use alloy_primitives::{Address, U256, map::HashSet};
-use std::ops::{ControlFlow, Range};
-use txgraph_transfers::{BlockRange, Direction, ScanRequest, SourceError, Transfer};
+use std::ops::Range;
+use txgraph_transfers::{BlockRange, Direction, ScanRequest, SourceError, TokenFilter, Transfer};
 
 /// The maximum number of rows in a batch, except that a block is never split.
 pub(crate) const BATCH_ROWS: usize = 1 << 14;
@@ -15,20 +15,23 @@ pub(crate) const BATCH_ROWS: usize = 1 << 14;
 const WAITING_ROWS: usize = 1 << 20;
 
 /// The result for one piece.
-pub(crate) enum PieceResult {
+pub(crate) enum PieceResult<'a> {
     /// At most a batch of transfers.
     Transfers(Vec<Transfer>),
     /// More than a batch: rows to be decoded when the piece is delivered.
-    Rows(SelectedRows),
+    Rows(SelectedRows<'a>),
     /// Too many rows to keep while other pieces wait.
     TooMany,
 }
 
 /// Rows of a segment that include all that are wanted.
-pub(crate) struct SelectedRows {
-    wanted: Wanted,
+pub(crate) struct SelectedRows<'a> {
+    wanted: Wanted<'a>,
     rows: RowList,
 }
+
+/// Blocks, and the places of their rows in a list.
+pub(crate) type RowPart = (BlockRange, Range<usize>);
 
 /// Row numbers, ascending.
 enum RowList {
@@ -42,6 +45,51 @@ impl RowList {
             Self::All(rows) => rows.len(),
             Self::Some(rows) => rows.len(),
         }
+    }
+
+    /// The row at a place.
+    fn get(&self, at: usize) -> Option<usize> {
+        match self {
+            Self::All(rows) => rows.clone().nth(at),
+            Self::Some(rows) => rows.get(at).map(|row| *row as usize),
+        }
+    }
+
+    /// The place of the first row that is not below a limit.
+    fn below(&self, limit: usize) -> usize {
+        match self {
+            Self::All(rows) => limit.saturating_sub(rows.start).min(rows.len()),
+            Self::Some(rows) => rows.partition_point(|row| (*row as usize) < limit),
+        }
+    }
+}
+
+impl SelectedRows<'_> {
+    /// Divides the rows of these blocks into parts of about a batch, each with whole blocks.
+    pub(crate) fn divide(
+        &self,
+        segment: &Segment,
+        blocks: BlockRange,
+    ) -> Result<Vec<RowPart>, Error> {
+        let list = &self.rows;
+        let rows = segment.rows(0)?;
+        let mut parts = Vec::new();
+        let (mut rest, mut start) = (blocks, 0_usize);
+        while let Some(row) = list.get(start.saturating_add(BATCH_ROWS - 1)) {
+            let last = rows.block(row)?;
+            if last >= rest.last {
+                break;
+            }
+            let part = BlockRange::new(rest.first, last);
+            let part =
+                part.ok_or_else(|| segment.damaged("rows are not in the order of blocks"))?;
+            let end = list.below(segment.rows_of(BlockRange::one(last))?.end);
+            parts.push((part, start..end.max(start)));
+            rest.first = last + 1;
+            start = end.max(start);
+        }
+        parts.push((rest, start..list.len()));
+        Ok(parts)
     }
 }
 
@@ -68,14 +116,14 @@ impl<'a> Query<'a> {
     }
 
     /// Returns rows of these blocks that include all that are wanted.
-    pub(crate) fn select(
-        &self,
-        segment: &Segment,
+    pub(crate) fn select<'s>(
+        &'s self,
+        segment: &'s Segment,
         blocks: BlockRange,
-    ) -> Result<SelectedRows, Error> {
+    ) -> Result<SelectedRows<'s>, Error> {
         let filter = &self.request.filter;
         if filter.touching.is_none() {
-            let wanted = segment.wanted(filter)?;
+            let wanted = segment.wanted(filter, usize::MAX)?;
             let rows = match wanted.any() {
                 true => segment.rows_of(blocks)?,
                 false => 0..0,
@@ -88,7 +136,7 @@ impl<'a> Query<'a> {
         let mut rows = Vec::new();
         let mut wanted = Wanted::All(0);
         if !numbers.is_empty() {
-            wanted = segment.wanted(filter)?;
+            wanted = segment.wanted(filter, numbers.len())?;
             if wanted.any() {
                 let within = segment.rows_of(blocks)?;
                 segment.rows_touching(&numbers, self.direction, &wanted, within, &mut rows)?;
@@ -99,55 +147,75 @@ impl<'a> Query<'a> {
     }
 
     /// Looks up a piece, and decodes the transfers if there are few.
-    pub(crate) fn find(
-        &self,
-        segment: &Segment,
+    pub(crate) fn find<'s>(
+        &'s self,
+        segment: &'s Segment,
         blocks: BlockRange,
-    ) -> Result<PieceResult, SourceError> {
+    ) -> Result<PieceResult<'s>, SourceError> {
         let selected = self.select(segment, blocks)?;
         match &selected.rows {
             rows if rows.len() <= BATCH_ROWS => {}
             RowList::Some(rows) if rows.len() > WAITING_ROWS => return Ok(PieceResult::TooMany),
             _ => return Ok(PieceResult::Rows(selected)),
         }
-        let mut transfers = Vec::new();
-        self.each(segment, blocks, &selected, &mut |transfer| {
-            transfers.push(transfer);
-            Ok(ControlFlow::Continue(()))
-        })?;
+        let part = (blocks, 0..selected.rows.len());
+        let transfers = self.transfers(segment, &selected, part)?;
         Ok(PieceResult::Transfers(transfers))
     }
 
-    /// Passes every wanted transfer among the selected rows to `take`.
-    pub(crate) fn each(
+    /// Returns the wanted transfers among the selected rows of a part.
+    pub(crate) fn transfers(
         &self,
         segment: &Segment,
-        blocks: BlockRange,
-        selected: &SelectedRows,
-        take: &mut dyn FnMut(Transfer) -> Result<ControlFlow<()>, SourceError>,
+        selected: &SelectedRows<'_>,
+        part: RowPart,
+    ) -> Result<Vec<Transfer>, SourceError> {
+        let mut transfers = Vec::new();
+        self.each(segment, selected, part, |transfer| transfers.push(transfer))?;
+        Ok(transfers)
+    }
+
+    /// Passes every wanted transfer among the selected rows of a part to `take`.
+    fn each(
+        &self,
+        segment: &Segment,
+        selected: &SelectedRows<'_>,
+        (blocks, places): RowPart,
+        mut take: impl FnMut(Transfer),
     ) -> Result<(), SourceError> {
-        if selected.rows.len() == 0 {
+        if places.is_empty() {
             return Ok(());
         }
-        let rows = segment.rows()?;
-        let mut one = |row: usize| -> Result<ControlFlow<()>, SourceError> {
-            if selected.wanted.get(rows.class(row)?) != Some(true) {
-                return Ok(ControlFlow::Continue(()));
+        let rows = segment.rows(places.len())?;
+        // The class of the row before, and whether it is wanted.
+        let mut known = None;
+        let mut one = |row: usize| -> Result<(), SourceError> {
+            let class = rows.class(row)?;
+            let is_wanted = match known {
+                Some((of, is_wanted)) if of == class => is_wanted,
+                _ => selected.wanted.get(class)? == Some(true),
+            };
+            known = Some((class, is_wanted));
+            if !is_wanted {
+                return Ok(());
             }
             let transfer = rows.transfer(row)?;
             if !self.matches_amount(&transfer) {
-                return Ok(ControlFlow::Continue(()));
+                return Ok(());
             }
             if !blocks.contains(transfer.block_number) {
                 return Err(segment
                     .damaged(format!("row {row} belongs to another block"))
                     .into());
             }
-            take(transfer)
+            take(transfer);
+            Ok(())
         };
         match &selected.rows {
-            RowList::All(rows) => try_each(rows.clone(), &mut one),
-            RowList::Some(rows) => try_each(rows.iter().map(|row| *row as usize), &mut one),
+            RowList::All(rows) => {
+                (rows.clone().skip(places.start).take(places.len())).try_for_each(one)
+            }
+            RowList::Some(rows) => rows[places].iter().try_for_each(|row| one(*row as usize)),
         }
     }
 
@@ -167,29 +235,31 @@ impl<'a> Query<'a> {
         if filter.touching.is_some() || !filter.amounts.is_empty() {
             let mut count = 0;
             let selected = self.select(segment, blocks)?;
-            self.each(segment, blocks, &selected, &mut |_| {
-                count += 1;
-                Ok(ControlFlow::Continue(()))
-            })?;
+            let part = (blocks, 0..selected.rows.len());
+            self.each(segment, &selected, part, |_| count += 1)?;
             return Ok(count);
         }
-        let wanted = segment.wanted(&self.request.filter)?;
-        if min_value == U256::ZERO && blocks == segment.blocks() {
-            if wanted.all() {
-                return Ok(segment.row_count() as u64);
-            }
-            let classes = segment.classes()?.iter().enumerate();
-            let classes = classes.filter(|(number, _)| wanted.get(*number) == Some(true));
-            return Ok(classes.map(|(_, class)| class.rows).sum());
+        let by_class = min_value == U256::ZERO && blocks == segment.blocks();
+        // The classes of a token are next to each other.
+        let uses = match filter.tokens {
+            TokenFilter::Only { .. } if by_class => 0,
+            _ => usize::MAX,
+        };
+        let wanted = segment.wanted(filter, uses)?;
+        if by_class {
+            return Ok(match wanted.all() {
+                true => segment.row_count() as u64,
+                false => wanted.rows(segment)?,
+            });
         }
         let within = segment.rows_of(blocks)?;
         if min_value == U256::ZERO && wanted.all() {
             return Ok(within.len() as u64);
         }
-        let rows = segment.rows()?;
+        let rows = segment.rows(within.len())?;
         let mut count = 0;
         for row in within {
-            if wanted.get(rows.class(row)?) == Some(true)
+            if wanted.get(rows.class(row)?)? == Some(true)
                 && (min_value == U256::ZERO || rows.value(row)? >= min_value)
             {
                 count += 1;
@@ -203,11 +273,11 @@ impl<'a> Query<'a> {
     pub(crate) fn has_more_counterparties(
         &self,
         address: Address,
-        pieces: &[(&Segment, BlockRange, Wanted)],
+        pieces: &[(&Segment, BlockRange, Wanted<'_>)],
         degree_max: u32,
     ) -> Result<bool, Error> {
         let mut touching = Vec::new();
-        let select = |segment: &Segment, blocks, wanted: &Wanted, touching: &mut Vec<u32>| {
+        let select = |segment: &Segment, blocks, wanted: &Wanted<'_>, touching: &mut Vec<u32>| {
             let numbers = segment.numbers_of(&[address])?;
             let within = segment.rows_of(blocks)?;
             segment.rows_touching(&numbers, self.direction, wanted, within, touching)?;
@@ -229,8 +299,8 @@ impl<'a> Query<'a> {
         let min_value = self.request.filter.min_value;
         let has_amounts = !self.request.filter.amounts.is_empty();
         for (segment, blocks, wanted) in pieces {
-            let rows = segment.rows()?;
             select(segment, *blocks, wanted, &mut touching)?;
+            let rows = segment.rows(touching.len())?;
             // Most rows of a hub lead to a counterparty that was seen before.
             let mut seen = HashSet::<(usize, usize)>::default();
             for row in &touching {
@@ -256,17 +326,4 @@ impl<'a> Query<'a> {
         }
         Ok(false)
     }
-}
-
-/// Passes rows to `take` until it fails or breaks.
-fn try_each(
-    rows: impl Iterator<Item = usize>,
-    take: &mut dyn FnMut(usize) -> Result<ControlFlow<()>, SourceError>,
-) -> Result<(), SourceError> {
-    for row in rows {
-        if take(row)?.is_break() {
-            break;
-        }
-    }
-    Ok(())
 }

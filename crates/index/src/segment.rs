@@ -7,27 +7,26 @@
 //! invalid content gives an error instead of a panic.
 
 mod check;
+mod classes;
 mod dictionary;
 mod places;
 mod rows;
 
 use crate::{
-    builder::{BUCKET_BITS_MAX, kind_code, standard_code},
+    builder::BUCKET_BITS_MAX,
     checksummed_file::{CheckedFile, Fault, Span},
     column::{Column, partition_point},
     error::{Error, Result, damaged},
-    layout::{
-        ANOMALY_BYTES, BLOCKS_MAX, CLASS_BYTES, HAS_ID, HAS_TOKEN, Head, IS_INTERNAL, Part, STEP,
-    },
+    layout::{ANOMALY_BYTES, BLOCKS_MAX, CLASS_BYTES, Head, Part, STEP},
 };
 use alloy_primitives::Address;
+use classes::Class;
 use dictionary::{ADDRESS_BYTES, Adjacency, Choice, Dictionary};
 use std::{ops::Range, path::Path, sync::OnceLock};
 use txgraph_transfers::{
-    AnomalousLogs, BlockRange, DecodeCounts, Direction, EIP7708_LOG_ADDRESS, Kind, TokenFilter,
-    TokenStandard, TransferFilter,
+    AnomalousLogs, BlockRange, DecodeCounts, Direction, EIP7708_LOG_ADDRESS, TokenFilter,
 };
-pub(crate) use {dictionary::Wanted, places::Participants, rows::Rows};
+pub(crate) use {classes::Wanted, places::Participants, rows::Rows};
 
 /// An open segment.
 pub(crate) struct Segment {
@@ -37,7 +36,7 @@ pub(crate) struct Segment {
     checksum: u32,
     /// The number of classes.
     class_count: usize,
-    /// Decoded at the first use: most segments have no row of an ordinary address.
+    /// Decoded when many are used: most segments have few rows of an ordinary address.
     classes: OnceLock<Box<[Class]>>,
     /// Whether it may have rows that are movements inside of transactions.
     may_have_internal: bool,
@@ -56,19 +55,6 @@ impl std::fmt::Debug for Segment {
             .field("head", &self.head)
             .finish_non_exhaustive()
     }
-}
-
-/// The properties that the rows of one class share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Class {
-    pub(crate) token: Option<Address>,
-    pub(crate) standard: TokenStandard,
-    pub(crate) kind: Kind,
-    has_id: bool,
-    /// Whether its rows are movements without a log.
-    pub(crate) is_internal: bool,
-    /// The number of rows.
-    pub(crate) rows: u64,
 }
 
 impl Segment {
@@ -124,18 +110,6 @@ impl Segment {
 
     pub(crate) const fn blocks(&self) -> BlockRange {
         self.head.blocks
-    }
-
-    /// The classes, ascending.
-    pub(crate) fn classes(&self) -> Result<&[Class], Fault<'_>> {
-        if let Some(classes) = self.classes.get() {
-            return Ok(classes);
-        }
-        let span = self.file.span(Part::Classes);
-        let (entries, _) = span.read(0, span.len())?.as_chunks::<CLASS_BYTES>();
-        let classes: Option<Box<[_]>> = entries.iter().map(Class::decode).collect();
-        let classes = classes.ok_or_else(|| span.invalid())?;
-        Ok(self.classes.get_or_init(|| classes))
     }
 
     pub(crate) const fn row_count(&self) -> usize {
@@ -282,23 +256,6 @@ impl Segment {
         Ok((time, self.counts(blocks)?))
     }
 
-    /// Returns the classes that a filter wants.
-    pub(crate) fn wanted(&self, filter: &TransferFilter) -> Result<Wanted, Fault<'_>> {
-        let everything = matches!(filter.tokens, TokenFilter::All)
-            && filter.standards.is_empty()
-            && filter.kinds.is_empty()
-            && (filter.internal || !self.may_have_internal);
-        if everything {
-            return Ok(Wanted::All(self.class_count));
-        }
-        let wants = |class: &Class| {
-            filter.tokens.matches(class.token.as_ref())
-                && filter.matches_sort(class.standard, class.kind)
-                && (filter.internal || !class.is_internal)
-        };
-        Ok(Wanted::Some(self.classes()?.iter().map(wants).collect()))
-    }
-
     /// Returns the numbers of the addresses that the segment has, in the order of `addresses`.
     pub(crate) fn numbers_of(&self, addresses: &[Address]) -> Result<Vec<usize>, Fault<'_>> {
         let dictionary = self.dictionary()?;
@@ -309,14 +266,14 @@ impl Segment {
     /// Fills `rows` with the rows in `within` that have a class that is `wanted` and one of the
     /// addresses with these `numbers`, which are ascending, on the side that `direction`
     /// selects. The rows are ascending and distinct.
-    pub(crate) fn rows_touching(
-        &self,
+    pub(crate) fn rows_touching<'a>(
+        &'a self,
         numbers: &[usize],
         direction: Direction,
-        wanted: &Wanted,
+        wanted: &Wanted<'a>,
         within: Range<usize>,
         rows: &mut Vec<u32>,
-    ) -> Result<(), Fault<'_>> {
+    ) -> Result<(), Fault<'a>> {
         let out = self.adjacency(Part::OutStarts, Part::OutRows)?;
         let into = self.adjacency(Part::InStarts, Part::InRows)?;
         let sides: &[&Adjacency<'_>] = match direction {
@@ -390,13 +347,13 @@ impl Segment {
         Ok(())
     }
 
-    /// Returns the columns of all rows.
-    pub(crate) fn rows(&self) -> Result<Rows<'_>, Fault<'_>> {
+    /// Returns the columns of all rows, of which about `uses` are read.
+    pub(crate) fn rows(&self, uses: usize) -> Result<Rows<'_>, Fault<'_>> {
         let column = |part| self.column(part, self.rows);
         column(Part::RowLength)?;
         Ok(Rows {
             segment: self,
-            classes: self.classes()?,
+            classes: self.classes_for(uses)?,
             block: column(Part::RowBlock)?,
             transaction: column(Part::RowTransaction)?,
             log: column(Part::RowLog)?,
@@ -409,34 +366,6 @@ impl Segment {
             lengths: self.file.span(Part::RowLength),
             anchors: self.column(Part::Anchors, self.rows.div_ceil(STEP))?,
             amounts: self.file.span(Part::Amounts),
-        })
-    }
-}
-
-impl Class {
-    fn decode(bytes: &[u8; CLASS_BYTES]) -> Option<Self> {
-        let (token, rest) = bytes.split_first_chunk::<20>()?;
-        let [standard, kind, flags, 0, count @ ..] = rest else {
-            return None;
-        };
-        let by_code = |code: u8| {
-            let mut standards = TokenStandard::ALL.iter().copied();
-            standards.find(|standard| standard_code(*standard) == code)
-        };
-        let kind = Kind::ALL
-            .iter()
-            .copied()
-            .find(|it| kind_code(*it) == *kind)?;
-        if flags & !(HAS_TOKEN | HAS_ID | IS_INTERNAL) != 0 {
-            return None;
-        }
-        Some(Self {
-            token: (flags & HAS_TOKEN != 0).then_some(Address::new(*token)),
-            standard: by_code(*standard)?,
-            kind,
-            has_id: flags & HAS_ID != 0,
-            is_internal: flags & IS_INTERNAL != 0,
-            rows: u64::from_le_bytes(*count.first_chunk()?),
         })
     }
 }

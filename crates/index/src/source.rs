@@ -8,7 +8,7 @@
 use crate::{
     directory::{Index, Run},
     error::Error,
-    query::{BATCH_ROWS, PieceResult, Query},
+    query::{PieceResult, Query, RowPart},
     segment::Segment,
 };
 use alloy_primitives::{Address, B256};
@@ -19,12 +19,16 @@ use txgraph_transfers::{
     Batch, BlockAnchor, BlockRange, BlockRanges, ByFrontier, DecodeCounts, Indexable, ScanReport,
     ScanRequest, Sink, SourceError, Transfer, TransferSource, Unavailable, Wrapper,
 };
-use txgraph_work::WorkContext;
+use txgraph_work::{Ordered, WorkContext, ordered};
 
 /// The number of pieces that are looked up before the first of them is delivered, for each
 /// thread and at most. Each waits with a batch of transfers or a list of rows.
 const PIECES_AHEAD: usize = 4;
 const PIECES_AHEAD_MAX: usize = 16;
+
+/// The number of batches of a large piece that are decoded before the first of them is delivered, for
+/// each thread.
+const BATCHES_AHEAD: usize = 2;
 
 /// The maximum number of blocks without an index for a search by frontier. With more, one
 /// pass over everything costs less.
@@ -212,18 +216,17 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
         })
     }
 
-    /// Looks up pieces on all threads.
-    fn look_up(
+    /// Reads pieces on all threads.
+    fn read_each<'p, T: Send>(
         &self,
-        query: &Query<'_>,
-        pieces: &[Piece<'_>],
-    ) -> Result<Vec<PieceResult>, SourceError> {
-        let find = |(segment, blocks): &Piece<'_>| query.find(segment, *blocks);
-        if pieces.len() == 1 || self.work.threads.count() == 1 {
-            return pieces.iter().map(find).collect();
-        }
+        pieces: &'p [Piece<'p>],
+        read: impl Fn(&'p Piece<'p>) -> Result<T, SourceError> + Send + Sync,
+    ) -> Result<Vec<T>, SourceError> {
         let threads = &self.work.threads;
-        let found = threads.install(|| pieces.par_iter().map(find).collect());
+        if pieces.len() == 1 || threads.count() == 1 {
+            return pieces.iter().map(read).collect();
+        }
+        let found = threads.install(|| pieces.par_iter().map(read).collect());
         found.map_err(Error::from)?
     }
 
@@ -233,7 +236,7 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
         query: &Query<'_>,
         (segment, blocks): Piece<'_>,
         run: &Run,
-        found: PieceResult,
+        found: PieceResult<'_>,
         report: &mut ReportBuilder,
         sink: &mut Sink<'_>,
     ) -> Result<ControlFlow<()>, SourceError> {
@@ -256,29 +259,31 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
             PieceResult::Rows(selected) => selected,
             PieceResult::TooMany => query.select(segment, blocks)?,
         };
-        let mut first = blocks.first;
-        let mut batch: Vec<Transfer> = Vec::new();
-        let mut flow = ControlFlow::Continue(());
-        query.each(segment, blocks, &selected, &mut |transfer| {
-            let block = transfer.block_number;
-            let ends = batch.last().is_some_and(|last| last.block_number < block);
-            if ends
-                && batch.len() >= BATCH_ROWS
-                && let Some(full) = block
-                    .checked_sub(1)
-                    .and_then(|last| BlockRange::new(first, last))
-            {
-                flow = emit(full, std::mem::take(&mut batch))?;
-                first = block;
+        let decode = |(): &mut (), part: RowPart| {
+            let blocks = part.0;
+            match query.transfers(segment, &selected, part) {
+                Ok(transfers) => ControlFlow::Continue(Ok((blocks, transfers))),
+                Err(error) => ControlFlow::Break(Err(error)),
             }
-            batch.push(transfer);
-            Ok(flow)
-        })?;
-        if flow.is_break() {
-            return Ok(flow);
+        };
+        let end = ordered(
+            &self.work.threads,
+            BATCHES_AHEAD * self.work.threads.count(),
+            &self.work.cancel,
+            selected.divide(segment, blocks)?,
+            || (),
+            decode,
+            |found| match found.and_then(|(blocks, transfers)| emit(blocks, transfers)) {
+                Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
+                Ok(ControlFlow::Break(())) => ControlFlow::Break(Ok(ControlFlow::Break(()))),
+                Err(error) => ControlFlow::Break(Err(error)),
+            },
+        );
+        match end.map_err(Error::from)? {
+            Ordered::Done => Ok(ControlFlow::Continue(())),
+            Ordered::Broken(flow) => flow,
+            Ordered::Canceled => Err(SourceError::Interrupted),
         }
-        let rest = BlockRange::from_to(first, blocks.last);
-        emit(rest, batch)
     }
 
     /// Returns the report, after checking that everything belongs to one chain.
@@ -353,7 +358,8 @@ impl<'a, R: TransferSource> Wrapper for Indexed<'a, R> {
             let pieces: Vec<_> = self.pieces(part, run).collect();
             let ahead = (PIECES_AHEAD * self.work.threads.count()).clamp(1, PIECES_AHEAD_MAX);
             for pieces in pieces.chunks(ahead) {
-                let found = self.look_up(&query, pieces)?;
+                let found =
+                    self.read_each(pieces, |(segment, blocks)| query.find(segment, *blocks))?;
                 for (piece, found) in pieces.iter().zip(found) {
                     let flow = self.answer(&query, *piece, run, found, &mut report, sink)?;
                     if flow.is_break() {
@@ -392,16 +398,22 @@ impl<'a, R: TransferSource> Wrapper for Indexed<'a, R> {
                 continue;
             };
             report.hashes.push((run.blocks.last, run.last_hash));
-            for (segment, blocks) in self.pieces(part, run) {
-                if self.work.cancel.is_canceled() {
+            let pieces: Vec<_> = self.pieces(part, run).collect();
+            let cancel = &self.work.cancel;
+            let count = |(segment, blocks): &Piece<'_>| {
+                if cancel.is_canceled() {
                     return Err(SourceError::Interrupted);
                 }
-                report.counts += DecodeCounts {
-                    transfers: query.count(segment, blocks)?,
-                    ..segment.counts_of(blocks, &query.request.filter.tokens)?
-                };
-                report.covered.push(blocks);
-            }
+                Ok(DecodeCounts {
+                    transfers: query.count(segment, *blocks)?,
+                    ..segment.counts_of(*blocks, &query.request.filter.tokens)?
+                })
+            };
+            let counts = self.read_each(&pieces, count)?;
+            report.counts += counts.into_iter().sum::<DecodeCounts>();
+            report
+                .covered
+                .extend(pieces.iter().map(|(_, blocks)| *blocks));
         }
         Ok(Some(ByFrontier {
             report: Some(self.finish(report)?),
@@ -418,16 +430,18 @@ impl<'a, R: TransferSource> Wrapper for Indexed<'a, R> {
     fn hubs(&self, request: &ScanRequest, degree_max: u32) -> Result<Vec<Address>, SourceError> {
         let runs = self.canonical_runs(request)?;
         let parts = Self::parts(&request.blocks, &runs);
-        // With the wanted classes of each; those without any are left out.
-        let pieces: Vec<_> = parts
-            .iter()
-            .filter_map(|part| Some(self.pieces(part, part.run?)))
-            .flatten()
-            .map(|(segment, blocks)| Ok((segment, blocks, segment.wanted(&request.filter)?)))
-            .filter(|piece| !matches!(piece, Ok((_, _, wanted)) if !wanted.any()))
-            .collect::<Result<_, Error>>()?;
         let query = Query::new(request);
         let addresses = &query.addresses;
+        let pieces = parts
+            .iter()
+            .filter_map(|part| Some(self.pieces(part, part.run?)));
+        let pieces: Vec<Piece<'_>> = pieces.flatten().collect();
+        // With the wanted classes of each; those without any are left out.
+        let pieces = self.read_each(&pieces, |(segment, blocks)| {
+            let wanted = segment.wanted(&request.filter, addresses.len())?;
+            Ok(wanted.any().then_some((*segment, *blocks, wanted)))
+        })?;
+        let pieces: Vec<_> = pieces.into_iter().flatten().collect();
         let threads = &self.work.threads;
         let none = || vec![0; addresses.len()];
         // There are no more counterparties than rows, so they are counted only for addresses

@@ -67,7 +67,7 @@ fn check(
 
 /// Compares a segment with blocks of the database.
 fn compare(segment: &Segment, participants: &mut Participants<'_>, run: &BlockRun) -> Result<()> {
-    let rows = segment.rows()?;
+    let rows = segment.rows(segment.row_count())?;
     if participants.read(run.blocks)? != run.participations {
         return Err(contradicts(
             segment,

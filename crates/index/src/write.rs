@@ -275,7 +275,7 @@ impl<'a> Writer<'a> {
                     self.manifest.format(),
                 )
             });
-            let rows = segment.rows()?;
+            let rows = segment.rows(segment.row_count())?;
             let mut participations = segment.participations()?;
             for blocks in units(&head.blocks.into(), JOINED_BLOCKS) {
                 if cancel.is_canceled() {

@@ -10,7 +10,7 @@ impl Segment {
     /// address on that side, and that the counts add up.
     pub(crate) fn check_structure(&self) -> Result<()> {
         let dictionary = self.dictionary()?;
-        let rows = self.rows()?;
+        let rows = self.rows(self.rows)?;
         let mut before = None;
         for number in 0..self.addresses {
             let address = dictionary.address(number)?;

@@ -1,5 +1,6 @@
 //! From an address to its number, and from the number to its rows.
 
+use super::classes::Wanted;
 use crate::{
     builder::leading_bits,
     checksummed_file::{Fault, Span},
@@ -87,7 +88,7 @@ impl<'a> Adjacency<'a> {
                 break;
             }
             let end = self.end_of_class(at..run.end, class, choice)?;
-            let wanted = choice.wanted.get(class);
+            let wanted = choice.wanted.get(class)?;
             if wanted.ok_or_else(|| choice.classes.invalid())? {
                 let mut chosen = at..end;
                 // Most queries are about all blocks.
@@ -134,58 +135,11 @@ impl<'a> Adjacency<'a> {
     }
 }
 
-/// The classes of a segment that a filter wants, by number.
-pub(crate) enum Wanted {
-    /// All, of which there are this many.
-    All(usize),
-    /// The classes with `true`.
-    Some(Vec<bool>),
-}
-
-impl Wanted {
-    /// Whether a class is wanted; `None` if there is no such class.
-    #[inline]
-    pub(crate) fn get(&self, class: usize) -> Option<bool> {
-        match self {
-            Self::All(count) => (class < *count).then_some(true),
-            Self::Some(wanted) => wanted.get(class).copied(),
-        }
-    }
-
-    /// Whether any class is wanted.
-    pub(crate) fn any(&self) -> bool {
-        match self {
-            Self::All(count) => *count > 0,
-            Self::Some(wanted) => wanted.contains(&true),
-        }
-    }
-
-    /// Whether every class is wanted.
-    pub(crate) fn all(&self) -> bool {
-        match self {
-            Self::All(_) => true,
-            Self::Some(wanted) => !wanted.contains(&false),
-        }
-    }
-
-    /// From the first to the last class that is wanted.
-    fn span(&self) -> Range<usize> {
-        match self {
-            Self::All(count) => 0..*count,
-            Self::Some(wanted) => {
-                let first = wanted.iter().position(|wanted| *wanted);
-                let last = wanted.iter().rposition(|wanted| *wanted);
-                first.unwrap_or(0)..last.map_or(0, |last| last + 1)
-            }
-        }
-    }
-}
-
 /// Which rows of an address are wanted.
 pub(super) struct Choice<'a, 'w> {
     /// The class of each row.
     classes: Column<'a>,
-    wanted: &'w Wanted,
+    wanted: &'w Wanted<'a>,
     /// From the first to the last class that is wanted.
     span: Range<usize>,
     /// The rows of the wanted blocks.
@@ -198,7 +152,7 @@ impl<'a, 'w> Choice<'a, 'w> {
     /// Chooses the rows in `within` whose class is `wanted`, from `rows` rows with these classes.
     pub(super) fn new(
         classes: Column<'a>,
-        wanted: &'w Wanted,
+        wanted: &'w Wanted<'a>,
         within: Range<usize>,
         rows: usize,
     ) -> Self {

@@ -1,6 +1,10 @@
 //! Rows as transfers.
 
-use super::{Class, Segment, dictionary::address_at};
+use super::{
+    Segment,
+    classes::{Class, Classes},
+    dictionary::address_at,
+};
 use crate::{
     checksummed_file::{Fault, Span},
     column::Column,
@@ -13,7 +17,7 @@ use txgraph_transfers::{BlockTime, Transfer};
 #[derive(Debug)]
 pub(crate) struct Rows<'a> {
     pub(super) segment: &'a Segment,
-    pub(super) classes: &'a [Class],
+    pub(super) classes: Classes<'a>,
     pub(super) block: Column<'a>,
     pub(super) transaction: Column<'a>,
     pub(super) log: Column<'a>,
@@ -33,7 +37,7 @@ impl<'a> Rows<'a> {
     #[inline]
     pub(crate) fn class(&self, row: usize) -> Result<usize, Fault<'a>> {
         let class = self.class.index(row)?;
-        match class < self.classes.len() {
+        match class < self.classes.count {
             true => Ok(class),
             false => Err(self.class.invalid()),
         }
@@ -68,13 +72,13 @@ impl<'a> Rows<'a> {
 
     /// Returns only the amount of a row.
     pub(crate) fn value(&self, row: usize) -> Result<U256, Fault<'a>> {
-        let class = self.classes[self.class(row)?];
+        let class = self.classes.get(self.class(row)?)?;
         Ok(self.amounts(row, class)?.0)
     }
 
     /// Returns a row as a transfer without its transaction hash.
     pub(crate) fn transfer(&self, row: usize) -> Result<Transfer, Fault<'a>> {
-        let class = self.classes[self.class(row)?];
+        let class = self.classes.get(self.class(row)?)?;
         let offset = self.block.index(row)?;
         let (value, token_id) = self.amounts(row, class)?;
         let head = &self.segment.head;

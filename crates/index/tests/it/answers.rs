@@ -149,6 +149,57 @@ fn blocks_without_an_index_are_answered_by_the_node() {
     assert!(covered.contains(100) && !covered.contains(149), "{covered}");
 }
 
+/// Batches of a large segment are decoded on several threads, and come in order.
+#[test]
+fn large_answers_are_those_of_the_node() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = Config {
+        txs_per_block: 500,
+        profile: Profile::Tokens,
+        ..Config::small(7, Layout::V2)
+    };
+    let mut writer = Appender::create(folder.path(), config).unwrap();
+    writer.append(120).unwrap();
+    drop(writer);
+    let node = node(folder.path());
+    let place = tempfile::tempdir().unwrap();
+    build(place.path(), &node, &options(1 << 10)).unwrap();
+    let index = open(place.path(), &node);
+    let indexed = Indexed::new(&index, &node);
+    let whole = everything(range(1, 119));
+    let (all, _) = ask(&node, &whole).unwrap();
+    assert!(all.len() > 3 << 14, "{}", all.len());
+    let mut hubs = std::collections::BTreeMap::<Address, usize>::new();
+    for end in all.iter().flat_map(|it| [it.from_address, it.to_address]) {
+        *hubs.entry(end).or_default() += 1;
+    }
+    let mut hubs: Vec<_> = hubs.into_iter().collect();
+    hubs.sort_by_key(|(_, rows)| std::cmp::Reverse(*rows));
+    let hubs = hubs.into_iter().take(300).map(|(address, _)| address);
+    let mut of_hubs = whole.clone();
+    of_hubs.filter.touching = Some(AddressFilter::new(hubs, Direction::Both));
+    let mut large_amounts = whole.clone();
+    large_amounts.filter.min_value = all[all.len() / 2].value;
+    for request in [&whole, &of_hubs, &large_amounts] {
+        let (found, report) = ask(&indexed, request).unwrap();
+        let (expected, expected_report) = ask(&node, request).unwrap();
+        assert!(found.len() > 1 << 14, "{}", found.len());
+        assert_same(&found, &expected, "large");
+        assert_eq!(report, expected_report);
+    }
+    // No batch follows a break.
+    let mut batches = Vec::new();
+    let report = indexed.scan(&whole, &mut |batch| {
+        batches.push(batch.blocks);
+        match batches.len() {
+            2 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    });
+    assert_eq!(batches.len(), 2);
+    assert_eq!(report.unwrap().covered, BlockRanges::new(batches));
+}
+
 /// The error has all missing blocks, not only the blocks of the segment that was read first.
 #[test]
 fn build_reports_missing_blocks_before_it_reads() {
