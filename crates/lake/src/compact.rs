@@ -156,7 +156,8 @@ impl Partition {
         let blocks = self.info.blocks;
         let mut request = request(&blocks, &lake.manifest.wrapped_native);
         request.filter.internal = lake.has_internal();
-        let query = Query::new(lake, &request)?;
+        // It has no addresses to look up.
+        let query = Query::new(lake, &request, &WorkContext::default())?;
         let wanted = Wanted {
             lake,
             partition: self,

@@ -13,13 +13,15 @@ use crate::{
 use alloy_primitives::{Address, B256};
 use serde::Serialize;
 use std::{
+    cell::Cell,
     io,
     path::{Path, PathBuf},
     sync::OnceLock,
 };
 use txgraph_base::KnownChain;
-use txgraph_stored::folder::FolderLock;
+use txgraph_stored::{Stop, folder::FolderLock, run_jobs};
 use txgraph_transfers::{BlockRange, BlockRanges, ChainInfo, WrappedNative};
+use txgraph_work::WorkContext;
 
 /// The bytes of addresses that an open lake keeps. If the lake has more, the addresses of a
 /// result are read again for each chunk.
@@ -28,6 +30,9 @@ const ADDRESSES_BYTES_MAX: u64 = 256 << 20;
 /// The number of addresses from which they are looked up among all addresses in memory. The
 /// pages of fewer are found by bloom filters and the page index.
 const MANY_ADDRESSES: usize = 1 << 8;
+
+/// Partitions that are looked up before the first of them is used, for each thread.
+pub(crate) const PARTITIONS_AHEAD: usize = 2;
 
 /// The bytes of an address.
 const ADDRESS_BYTES: u64 = 20;
@@ -228,50 +233,36 @@ impl Lake {
         parts.into_iter()
     }
 
-    /// Returns the ids of addresses, which are ascending; `None` for those in no transfer.
-    pub(crate) fn ids(&self, addresses: &[Address]) -> Result<Vec<Option<u64>>> {
+    /// Returns the ids of addresses, which are ascending; `None` for those in no transfer. Partitions are
+    /// read on several threads, until every address is found.
+    pub(crate) fn ids(
+        &self,
+        addresses: &[Address],
+        work: &WorkContext,
+    ) -> Result<Vec<Option<u64>>> {
         let mut ids = vec![None; addresses.len()];
         if addresses.is_empty() {
             return Ok(ids);
         }
         let in_memory = addresses.len() >= MANY_ADDRESSES && self.keeps_addresses();
-        for partition in &self.partitions {
-            if in_memory {
-                let known = partition.addresses()?;
-                let mut from = 0;
-                for (id, address) in ids.iter_mut().zip(addresses) {
-                    from += known[from..].partition_point(|it| *it < address.0.0);
-                    if known.get(from) == Some(&address.0.0) {
-                        *id = Some(partition.info.first_address_id + from as u64);
-                    }
+        let missing = Cell::new(addresses.len());
+        run_jobs(
+            (work, PARTITIONS_AHEAD * work.threads.count()),
+            &Stop::new(&work.cancel),
+            self.partitions.iter().take_while(|_| missing.get() > 0),
+            || (),
+            |(), partition| match in_memory {
+                true => partition.kept_ids(addresses),
+                false => partition.ids(addresses),
+            },
+            |found| {
+                missing.set(missing.get().saturating_sub(found.len()));
+                for (at, id) in found {
+                    ids[at] = Some(id);
                 }
-                continue;
-            }
-            let table = partition.table(Table::Addresses)?;
-            let rows = table.rows_with(addresses)?;
-            if rows.is_empty() {
-                continue;
-            }
-            let mut next = 0;
-            for batch in table.read(&["address", "id"], Some(rows))? {
-                let batch = batch?;
-                let found = batch.bytes::<20>("address")?.iter().zip(batch.u64s("id")?);
-                for (address, id) in found {
-                    while addresses
-                        .get(next)
-                        .is_some_and(|wanted| wanted.0.0 < *address)
-                    {
-                        next += 1;
-                    }
-                    if addresses
-                        .get(next)
-                        .is_some_and(|wanted| wanted.0.0 == *address)
-                    {
-                        ids[next] = Some(*id);
-                    }
-                }
-            }
-        }
+                Ok(())
+            },
+        )?;
         Ok(ids)
     }
 
@@ -360,6 +351,46 @@ impl Partition {
             },
             _ => Error::io("read", path, io::ErrorKind::NotFound.into()),
         }
+    }
+
+    /// Finds which of these addresses, which are ascending, the partition introduced. Returns their
+    /// places and ids. All its addresses are read, and kept.
+    fn kept_ids(&self, addresses: &[Address]) -> Result<Vec<(usize, u64)>> {
+        let known = self.addresses()?;
+        let mut from = 0;
+        let mut found = Vec::new();
+        for (at, address) in addresses.iter().enumerate() {
+            from += known[from..].partition_point(|it| *it < address.0.0);
+            if known.get(from) == Some(&address.0.0) {
+                found.push((at, self.info.first_address_id + from as u64));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The same, from the pages that can have the addresses.
+    fn ids(&self, addresses: &[Address]) -> Result<Vec<(usize, u64)>> {
+        let table = self.table(Table::Addresses)?;
+        let rows = table.rows_with(addresses)?;
+        let mut found = Vec::new();
+        if rows.is_empty() {
+            return Ok(found);
+        }
+        let mut next = 0;
+        for batch in table.read(&["address", "id"], Some(rows))? {
+            let batch = batch?;
+            let all = batch.bytes::<20>("address")?.iter().zip(batch.u64s("id")?);
+            for (address, id) in all {
+                let is_below = |wanted: &Address| wanted.0.0 < *address;
+                while addresses.get(next).is_some_and(is_below) {
+                    next += 1;
+                }
+                if addresses.get(next).is_some_and(|it| it.0.0 == *address) {
+                    found.push((next, *id));
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// The new addresses by id, if they were read.

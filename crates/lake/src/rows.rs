@@ -11,6 +11,7 @@ use std::ops::Range;
 use txgraph_transfers::{
     BlockRange, BlockTime, Direction, Kind, ScanRequest, TokenFilter, TokenStandard, Transfer,
 };
+use txgraph_work::WorkContext;
 
 /// The rows of a chunk up to which addresses are looked up alone. With more, all are loaded.
 const FEW_ROWS: usize = 1 << 10;
@@ -31,11 +32,11 @@ pub(crate) struct Query {
 }
 
 impl Query {
-    pub(crate) fn new(lake: &Lake, request: &ScanRequest) -> Result<Self> {
+    pub(crate) fn new(lake: &Lake, request: &ScanRequest, work: &WorkContext) -> Result<Self> {
         let ids = |addresses: &mut dyn Iterator<Item = &Address>| -> Result<Vec<u64>> {
             let mut sorted: Vec<Address> = addresses.copied().collect();
             sorted.sort_unstable();
-            let ids = lake.ids(&sorted)?;
+            let ids = lake.ids(&sorted, work)?;
             Ok(ids.into_iter().flatten().collect())
         };
         let tokens = match &request.filter.tokens {

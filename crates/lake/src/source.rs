@@ -2,7 +2,7 @@
 
 use crate::{
     error::Result,
-    lake::{Lake, Partition},
+    lake::{Lake, PARTITIONS_AHEAD, Partition},
     rows::{Query, Wanted},
     schema::Table,
 };
@@ -24,9 +24,6 @@ const MISSING: &str = "not in the lake";
 
 /// The number of rows of a chunk, about.
 const CHUNK_ROWS: usize = 1 << 16;
-
-/// Partitions whose rows are looked up before the first of them is used, for each thread.
-const PARTITIONS_AHEAD: usize = 2;
 
 /// Answers requests from a lake.
 #[derive(Clone, Debug)]
@@ -69,7 +66,7 @@ impl<'a> LakeSource<'a> {
         let lake = self.lake;
         let mut prepared = Prepared {
             lake,
-            query: Query::new(lake, request)?,
+            query: Query::new(lake, request, &self.work)?,
             is_count,
             rows: BTreeMap::new(),
         };
