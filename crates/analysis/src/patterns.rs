@@ -83,7 +83,7 @@ impl PatternFinder {
     ///
     /// # Errors
     ///
-    /// [`SearchError::TooLarge`] at 2^32 - 1 addresses or fungible transfers.
+    /// [`SearchError::TooLarge`] at 2^32 - 1 addresses or 2^31 - 1 fungible transfers.
     pub fn add(&mut self, transfers: &[Transfer]) -> Result<(), SearchError> {
         (transfers.iter()).try_for_each(|transfer| self.history.add(transfer))
     }

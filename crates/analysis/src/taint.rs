@@ -479,6 +479,10 @@ impl<'a> TaintTracker<'a> {
         }
         let value = transfer.value;
         let is_followed = self.end_of(&of).is_none();
+        // At an end, only tainted amounts count.
+        if !is_followed && tainted.is_empty() {
+            return;
+        }
         let account = self.accounts.entry(of).or_default();
         if !tainted.is_empty() && account.arrivals.is_none() && is_followed {
             // What it had before is not tainted, and older than what arrives now.

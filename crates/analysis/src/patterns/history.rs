@@ -8,6 +8,10 @@ use alloy_primitives::{Address, U256};
 use txgraph_graph::{Csr, Interner, SearchError};
 use txgraph_transfers::{Kind, Position, TokenStandard, Transfer};
 
+/// The most fungible transfers. Each is in the histories of two accounts, and these places are numbered in
+/// `u32`.
+const MOVEMENTS_MAX: usize = (1 << 31) - 1;
+
 /// All transfers. Numbers of transfers ascend in the order of the chain.
 #[derive(Debug, Default)]
 pub(super) struct History {
@@ -39,7 +43,7 @@ impl History {
             return Ok(());
         }
         let asset = self.assets.intern(transfer.token_address)?;
-        if self.movements.len() as u64 >= u64::from(u32::MAX) {
+        if self.movements.len() >= MOVEMENTS_MAX {
             return Err(SearchError::TooLarge { what: "transfers" });
         }
         self.movements.push(Movement {

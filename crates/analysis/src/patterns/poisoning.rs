@@ -108,12 +108,9 @@ impl Fake<'_> {
         if contacts.first()? < &first {
             return None;
         }
-        // By token, in the order of time: the largest payment so far.
-        let paid_before = |number: u32, asset: u32| {
-            let before = payments.iter().take_while(|it| **it < number);
-            let of_token = before.filter(|it| self.asset(**it) == asset);
-            of_token.map(|it| self.value(*it)).max()
-        };
+        let mut payments = payments.into_iter().peekable();
+        // By token: the largest payment so far.
+        let mut largest: BTreeMap<u32, U256> = BTreeMap::new();
         let mut evidence = Vec::new();
         let mut kinds: BTreeSet<&str> = BTreeSet::new();
         // By token, in the order of the payments.
@@ -122,7 +119,11 @@ impl Fake<'_> {
         let mut fooled = 0usize;
         for number in contacts {
             let (value, asset) = (widen(self.value(*number)), self.asset(*number));
-            let kind = match paid_before(*number, asset) {
+            while let Some(payment) = payments.next_if(|it| it < number) {
+                let most = largest.entry(self.asset(payment)).or_default();
+                *most = self.value(payment).max(*most);
+            }
+            let kind = match largest.get(&asset).copied() {
                 _ if value.is_zero() => "nothing",
                 None => "another token",
                 Some(_) if self.sends(*number) => {
