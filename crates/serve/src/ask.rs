@@ -145,7 +145,7 @@ impl<'a> Ask<'a> {
                 // The answer is about the newest block when the question came.
                 let found = found.map(|number| number.min(self.tip.number));
                 found.ok_or_else(|| {
-                    Fault::NotHere(format!(
+                    Fault::NodeOnly(format!(
                         "the block `{text}` is known to the node only: the data directory contains blocks \
                          up to `latest`, {}",
                         self.tip.number

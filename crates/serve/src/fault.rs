@@ -13,6 +13,8 @@ pub(crate) enum Fault {
     Params(String),
     /// The data directory does not contain it, but the server of the node may. In words.
     NotHere(String),
+    /// Only the node knows it, whether or not there is such a thing. In words.
+    NodeOnly(String),
     /// A call reverted.
     Reverted {
         /// The reason, in words.
@@ -64,7 +66,7 @@ impl Fault {
         match self {
             Self::Method(_) => -32601,
             Self::Params(_) => -32602,
-            Self::NotHere(_) | Self::Head(_) | Self::Failed(_) => -32000,
+            Self::NotHere(_) | Self::NodeOnly(_) | Self::Head(_) | Self::Failed(_) => -32000,
             Self::Reverted { .. } => 3,
             Self::TooMuch(_) | Self::Busy | Self::Window => -32005,
             Self::Late => -32002,
@@ -86,6 +88,7 @@ impl Fault {
             }
             Self::Params(what)
             | Self::NotHere(what)
+            | Self::NodeOnly(what)
             | Self::TooMuch(what)
             | Self::Failed(what)
             | Self::Head(what) => what.clone(),

@@ -3,6 +3,7 @@
 use crate::tags;
 use alloy_primitives::keccak256;
 use axum::{
+    extract::Request,
     http::{HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -54,8 +55,18 @@ pub(crate) fn is_file(method: &Method, path: &str) -> bool {
     tags::is_read(method) && PATHS.contains(&path)
 }
 
+/// Answers a request for a file. One for WebSocket is refused.
+pub(crate) async fn respond(request: Request) -> Response {
+    let upgrade = request.headers().get(header::UPGRADE);
+    if upgrade.is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket")) {
+        let why = "WebSocket is not supported: send JSON-RPC with POST\n";
+        return (StatusCode::BAD_REQUEST, why).into_response();
+    }
+    answer(request.uri().path())
+}
+
 /// A file with its tag.
-pub(crate) fn answer(path: &str) -> Response {
+fn answer(path: &str) -> Response {
     static TAGS: LazyLock<[String; 4]> =
         LazyLock::new(|| FILES.map(|file| format!("\"{:x}\"", keccak256(file.body))));
     let Some(at) = PATHS.iter().position(|known| *known == path) else {

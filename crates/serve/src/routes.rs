@@ -74,9 +74,11 @@ struct Asked(String);
 /// All paths.
 pub(crate) fn router(app: Arc<App>) -> Router {
     let pages = page::PATHS.into_iter().filter(|path| *path != "/");
-    let pages = pages.fold(Router::new(), |router, path| router.route(path, get(page)));
+    let pages = pages.fold(Router::new(), |router, path| {
+        router.route(path, get(page::respond))
+    });
     pages
-        .route("/", post(json_rpc).get(page))
+        .route("/", post(json_rpc).get(page::respond))
         .route("/api", get(query).post(query))
         .route("/api/", get(query).post(query))
         .route("/v2/api", get(query).post(query))
@@ -214,10 +216,6 @@ fn anchored(response: &mut Response, app: &App, anchor: Option<Anchor>, passed: 
             response.headers_mut().insert(BLOCK, value);
         }
     }
-}
-
-async fn page(request: Request) -> Response {
-    page::answer(request.uri().path())
 }
 
 async fn metrics(State(app): State<Arc<App>>) -> Response {

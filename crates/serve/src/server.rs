@@ -219,7 +219,7 @@ async fn accept(
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(limits.send_time)
+            .header_read_timeout(limits.rest_time)
             .max_buf_size(HEAD_BYTES)
             .serve_connection(TokioIo::new(Box::pin(stream)), service);
         let connection = graceful.watch(connection);

@@ -94,9 +94,11 @@ pub struct Limits {
     pub connections: usize,
     /// Bytes of the body of a request.
     pub body_bytes: usize,
-    /// The time in which a client sends the head of a request, and again its body; and in which it takes some
-    /// bytes of an answer.
+    /// The time in which a client sends the body of a request, and in which it takes some bytes of an answer.
     pub send_time: Duration,
+    /// The time in which the head of the next request of a connection arrives. Clients use a connection again
+    /// after they worked on an answer, and fail if it was closed in the meantime.
+    pub rest_time: Duration,
     /// Requests in a batch.
     pub batch: usize,
     /// Logs, traces or other rows of one answer.
@@ -117,6 +119,7 @@ impl Default for Limits {
             connections: 1024,
             body_bytes: 1 << 20,
             send_time: Duration::from_secs(10),
+            rest_time: Duration::from_secs(60),
             batch: 1000,
             rows: 100_000,
             answer_bytes: 64 << 20,

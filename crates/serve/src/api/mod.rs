@@ -182,7 +182,7 @@ pub(crate) fn refusal(path: &str, fault: &Fault) -> (u16, Value) {
 fn status(fault: &Fault) -> (u16, &'static str) {
     match fault {
         Fault::Params(_) => (400, "parameter"),
-        Fault::NotHere(_) | Fault::Method(_) => (404, "not_found"),
+        Fault::NotHere(_) | Fault::NodeOnly(_) | Fault::Method(_) => (404, "not_found"),
         Fault::TooMuch(_) | Fault::Window => (413, "too_much"),
         Fault::Late => (504, "timeout"),
         Fault::Busy => (503, "busy"),

@@ -8,7 +8,7 @@ use crate::{
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph::{
-    Address, AmountSum, Asset, BlockRange, BlockTime, COIN_DECIMALS, ErrorKind, LabelSet,
+    Address, AmountSum, Asset, BlockRange, BlockTime, COIN_DECIMALS, Category, ErrorKind, LabelSet,
     TokenList, TokenNames, Transfer, number, printable,
 };
 
@@ -43,6 +43,7 @@ pub(super) fn label_of(labels: &LabelSet) -> Value {
     json!({
         "name": printable(name),
         "category": text(labels.category()),
+        "kind": labels.kind().map(Category::as_str),
         "source": text(labels.source()),
     })
 }

@@ -138,6 +138,7 @@ pub(super) const OBJECTS: &[(&str, Fields)] = &[
         &[
             ("name", "string"),
             ("category", "string?"),
+            ("kind", "string?"),
             ("source", "string?"),
         ],
     ),

@@ -51,9 +51,8 @@ pub(super) fn balances(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     Ok(Reply::Rows(rows, NO_TRANSACTIONS))
 }
 
-pub(super) fn token_balance(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
+pub(super) fn token_balance(ask: &Ask<'_>, query: &Query, block: u64) -> Answer<Reply> {
     let (token, holder) = (query.address("contractaddress")?, query.address("address")?);
-    let block = query.tag(ask)?;
     let (_, found) = ask.source.balances(Some(block), &[(holder, Some(token))])?;
     let balance = found.first().copied().flatten().ok_or_else(|| {
         Fault::NotHere(format!(

@@ -90,7 +90,10 @@ pub(super) fn mined(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
         None => Order::NewestFirst,
         Some(_) => page.order,
     };
-    let blocks = Ask::range(0, ask.tip.number)?;
+    let Some((first, last)) = query.blocks(ask, ["startblock", "endblock"])? else {
+        return Ok(Reply::Rows(Vec::new(), NO_BLOCKS));
+    };
+    let blocks = Ask::range(first, last)?;
     let mut rows = PageRows::new(page);
     ask.source.blocks_of(miner, blocks, order, |block| {
         rows.add(ask, 200, || {

@@ -46,13 +46,47 @@ pub(super) fn creations(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
             "creationBytecode": data(init),
         }));
     }
-    Ok(Reply::Rows(rows, "No data found"))
+    Ok(match rows.is_empty() {
+        // Clients take a list for an error here.
+        true => Reply::Nothing("No data found"),
+        false => Reply::Rows(rows, ""),
+    })
 }
 
-/// How much of a token there is at the newest block, by the token itself.
-pub(super) fn supply(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
+/// No source code is known here.
+const NOT_VERIFIED: &str = "Contract source code not verified";
+
+pub(super) fn abi(query: &Query) -> Answer<Reply> {
+    query.address("address")?;
+    Err(Fault::NotHere(NOT_VERIFIED.to_owned()))
+}
+
+/// The row of a contract without a verified source.
+pub(super) fn source_code(query: &Query) -> Answer<Reply> {
+    query.address("address")?;
+    let row = json!({
+        "SourceCode": "",
+        "ABI": NOT_VERIFIED,
+        "ContractName": "",
+        "CompilerVersion": "",
+        "CompilerType": "",
+        "OptimizationUsed": "",
+        "Runs": "",
+        "ConstructorArguments": "",
+        "EVMVersion": "Default",
+        "Library": "",
+        "LicenseType": "Unknown",
+        "Proxy": "0",
+        "Implementation": "",
+        "SwarmSource": "",
+    });
+    Ok(Reply::Rows(vec![row], ""))
+}
+
+/// How much of a token there is at the end of a block, by the token itself.
+pub(super) fn supply(ask: &Ask<'_>, query: &Query, block: u64) -> Answer<Reply> {
     let token = query.address("contractaddress")?;
-    let facts = ask.source.contract_facts(token, ask.tip.number)?;
+    let facts = ask.source.contract_facts(token, block)?;
     let supply = facts.total_supply.ok_or_else(|| {
         Fault::NotHere(format!(
             "{token:#x} is not a token: it does not answer totalSupply"

@@ -3,13 +3,14 @@
 use super::{
     account::ROWS,
     query::Query,
-    reply::{NO_TRANSACTIONS, Reply, text},
+    reply::{NO_TRANSACTIONS, PageRows, Reply, text},
 };
 use crate::{
     ask::Ask,
     fault::{Answer, Fault},
     frames::{ends, error, kind, steps},
     json::{address, data},
+    paging::Page,
     rpc,
 };
 use serde_json::{Map, Value};
@@ -18,11 +19,11 @@ use txgraph::{
 };
 
 pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
+    let page = query.page(ROWS)?;
     if let Some(hash) = query.hash("txhash")? {
-        return of_transaction(ask, hash);
+        return of_transaction(ask, hash, page);
     }
     let wanted = query.optional_address("address")?;
-    let page = query.page(ROWS)?;
     let Some((first, last)) = query.blocks(ask, ["startblock", "endblock"])? else {
         return Ok(Reply::Rows(Vec::new(), NO_TRANSACTIONS));
     };
@@ -113,13 +114,17 @@ fn of_transfer(block: &BlockReplay, transfer: &Transfer) -> Answer<Value> {
     Ok(placed.into())
 }
 
-fn of_transaction(ask: &Ask<'_>, hash: txgraph::B256) -> Answer<Reply> {
+fn of_transaction(ask: &Ask<'_>, hash: txgraph::B256, page: Page) -> Answer<Reply> {
     let Some((replay, place)) = rpc::one(ask, hash, Trace::Call)? else {
         return Err(rpc::no_transaction(ask, hash));
     };
     let time = ask.source.header(place.block)?.timestamp;
-    let mut rows = Vec::new();
-    for step in steps(&replay).into_iter().skip(1) {
+    let mut steps: Vec<_> = steps(&replay).into_iter().skip(1).collect();
+    if page.order == Order::NewestFirst {
+        steps.reverse();
+    }
+    let mut rows = PageRows::new(page);
+    for step in steps {
         let frame = step.frame;
         let is_wanted = match frame.kind {
             FrameKind::Create | FrameKind::Create2 => true,
@@ -131,16 +136,19 @@ fn of_transaction(ask: &Ask<'_>, hash: txgraph::B256) -> Answer<Reply> {
             true => destruction(frame),
             false => is_wanted.then(|| call(frame)),
         };
-        if let Some(mut row) = row {
-            ask.count(800)?;
+        let Some(mut row) = row else { continue };
+        let added = rows.add(ask, 800, || {
             let mut placed = Map::new();
             placed.insert("blockNumber".to_owned(), text(place.block));
             placed.insert("timeStamp".to_owned(), text(time));
             placed.append(&mut row);
-            rows.push(placed.into());
+            Ok(placed.into())
+        })?;
+        if added.is_break() {
+            break;
         }
     }
-    Ok(Reply::Rows(rows, NO_TRANSACTIONS))
+    Ok(Reply::Rows(rows.finish()?, NO_TRANSACTIONS))
 }
 
 fn call(frame: &Frame) -> Map<String, Value> {

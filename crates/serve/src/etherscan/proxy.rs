@@ -4,6 +4,7 @@ use super::{Document, query::Query};
 use crate::{
     ask::Ask,
     fault::{Answer, Fault},
+    json::quantity,
     rpc::{self, Found},
 };
 use serde_json::{Value, json};
@@ -36,7 +37,12 @@ pub(super) fn answer(ask: &Ask<'_>, query: &Query) -> Answer<Document> {
 /// The method and the parameters of an action.
 fn call(query: &Query) -> Answer<(&'static str, Value)> {
     let text = |name: &str| Value::from(query.get(name).unwrap_or_default());
-    let tag = || Value::from(query.get("tag").unwrap_or("latest"));
+    // Some clients write decimal digits.
+    let tag = || match query.get("tag").map(|text| (text, text.parse::<u64>())) {
+        None => Value::from("latest"),
+        Some((_, Ok(number))) => quantity(number),
+        Some((text, Err(_))) => Value::from(text),
+    };
     let call = || {
         let names = ["from", "to", "data", "value", "gas", "gasprice"];
         let given = names

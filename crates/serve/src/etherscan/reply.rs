@@ -14,6 +14,8 @@ pub(super) enum Reply {
     Rows(Vec<Value>, &'static str),
     /// One value.
     Value(Value),
+    /// Nothing, and the message.
+    Nothing(&'static str),
 }
 
 /// The rows of a page, which a scan finds in order.

@@ -29,8 +29,8 @@ enum Tracer {
 impl Tracer {
     /// The tracer that the options of a request name.
     fn of(options: Option<&Value>) -> Answer<Self> {
-        let tracer = options.and_then(|options| options.get("tracer"));
-        let config = options.and_then(|options| options.get("tracerConfig"));
+        let tracer = option(options, "tracer");
+        let config = option(options, "tracerConfig");
         match tracer.and_then(Value::as_str) {
             Some("callTracer") => {
                 let [with_logs, only_top] = flags(config, ["withLog", "onlyTopCall"])?;
@@ -88,6 +88,13 @@ impl Tracer {
         };
         value.map_err(|error| Fault::Failed(error.to_string()))
     }
+}
+
+/// An option by its name in any case: geth's own client writes `Tracer`.
+fn option<'a>(options: Option<&'a Value>, name: &str) -> Option<&'a Value> {
+    let mut given = options?.as_object()?.iter();
+    let named = given.find(|(given, _)| given.eq_ignore_ascii_case(name));
+    named.map(|(_, value)| value)
 }
 
 /// The options of a tracer, which are all flags.

@@ -249,7 +249,10 @@ fn answers_are_bounded() {
 #[test]
 fn slow_clients_are_closed() {
     let time = Duration::from_millis(300);
-    let served = Served::limited(&small(), |limits| limits.send_time = time);
+    let served = Served::limited(&small(), |limits| {
+        limits.send_time = time;
+        limits.rest_time = time;
+    });
     let started = Instant::now();
     let mut heads = served.connect();
     heads.write_all(b"GET /health HT").unwrap();
@@ -262,6 +265,22 @@ fn slow_clients_are_closed() {
     assert!([0, 408].contains(&status), "{status}");
     assert!(started.elapsed() < Duration::from_secs(20));
     assert_eq!(served.get("/health").status, 200);
+}
+
+/// A client may work on an answer for longer than it may take to read it.
+#[test]
+fn connections_rest_between_requests() {
+    let time = Duration::from_millis(20);
+    let served = Served::limited(&small(), |limits| limits.send_time = time);
+    let mut stream = served.connect();
+    let head = "GET /health HTTP/1.1\r\nhost: localhost\r\n";
+    stream.write_all(format!("{head}\r\n").as_bytes()).unwrap();
+    thread::sleep(20 * time);
+    let last = format!("{head}connection: close\r\n\r\n");
+    stream.write_all(last.as_bytes()).unwrap();
+    let both = read_response(&mut stream).unwrap();
+    assert_eq!(both.status, 200);
+    assert!(both.body.contains("HTTP/1.1 200 OK"), "{both:?}");
 }
 
 #[test]

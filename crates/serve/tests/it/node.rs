@@ -276,6 +276,8 @@ fn what_is_not_there_is_null_or_an_error() {
     let account = "0xcc346449a79058a09ecf17cc9d8f9ec64b3c7529";
     served.refuses("eth_getBalance", json!([account, "0x29"]), -32000);
     served.refuses("eth_getBalance", json!([account, "pending"]), -32000);
+    // ethers 5 asks again without an end after `null`.
+    served.refuses("eth_getBlockByNumber", json!(["pending", false]), -32000);
     served.refuses("eth_sendRawTransaction", json!(["0x00"]), -32601);
     // ethereum-etl asks in another way after exactly these words.
     let (code, message) = served.error("eth_newFilter", json!([{}]));

@@ -32,6 +32,11 @@ fn the_page_is_served_with_its_policy() {
         let head = served.send("HEAD", path, &[], "");
         assert_eq!((head.status, head.body.as_str()), (200, ""));
     }
+    let socket = served.send("GET", "/", &[("upgrade", "WebSocket")], "");
+    assert_eq!(
+        (socket.status, &socket.body[..26]),
+        (400, "WebSocket is not supported")
+    );
     // Other answers keep the policy that allows nothing.
     let health = served.get("/health");
     assert_eq!(

@@ -21,6 +21,9 @@ fn call_traces_are_those_of_the_node() {
                 continue;
             };
             let hash = &first["txHash"];
+            // As geth's own client writes the options.
+            let config = json!({ "onlyTopCall": false, "withLog": true });
+            let tracer = json!({ "Tracer": "callTracer", "Timeout": null, "TracerConfig": config });
             let found = served.result("debug_traceTransaction", json!([hash, tracer]));
             assert_eq!(alike(&found), alike(&first["result"]));
         }

@@ -65,6 +65,17 @@ fn balances_are_those_of_the_node() {
         json!([{ "to": usd, "data": "0x18160ddd" }, "latest"]),
     );
     assert_eq!(supply(usd), amount(asked.as_str().unwrap()));
+    // At the end of an earlier block.
+    let call = |data: &str| {
+        let found = served.result("eth_call", json!([{ "to": usd, "data": data }, "0x14"]));
+        amount(found.as_str().unwrap())
+    };
+    let history = |query: &str| served.query(&format!("{query}&contractaddress={usd}&blockno=20"));
+    let query = format!("module=account&action=tokenbalancehistory&address={deployer}");
+    let found = history(&query)["result"].clone();
+    assert_eq!(found, call(&format!("0x70a08231{:0>64}", &deployer[2..])));
+    let found = history("module=stats&action=tokensupplyhistory")["result"].clone();
+    assert_eq!(found, call("0x18160ddd"));
     let none = supply(deployer);
     assert!(
         none.as_str()
@@ -159,6 +170,16 @@ fn blocks_and_withdrawals_of_an_address() {
         served.rows(&format!("{query}&page=2&offset=3")),
         expected[3..6]
     );
+    let of_range = |first: u64, last: u64| format!("{query}&startblock={first}&endblock={last}");
+    let [from, to] = [9, 3].map(|at: usize| -> u64 {
+        expected[at]["blockNumber"]
+            .as_str()
+            .unwrap()
+            .parse()
+            .unwrap()
+    });
+    assert_eq!(served.rows(&of_range(from, to)), expected[3..=9]);
+    assert_eq!(served.query(&of_range(7, 6))["message"], "No blocks found");
     let none = served.query(
         "module=account&action=getminedblocks&address=0x000000000000000000000000000000000000dead",
     );
@@ -239,8 +260,8 @@ fn contracts_know_their_creation() {
         "module=contract&action=getcontractcreation&contractaddresses={account}"
     ));
     assert_eq!(
-        (&none["status"], &none["result"]),
-        (&json!("0"), &json!([]))
+        none,
+        json!({ "status": "0", "message": "No data found", "result": null })
     );
 }
 

@@ -141,17 +141,22 @@ fn internal_transfers_are_those_of_the_call_traces() {
     };
     let served = Served::new(&fixture);
     let mut expected = Vec::new();
-    let mut failed = 0;
+    let (mut failed, mut paged) = (0, 0);
     for line in fixture.lines("call-traces").skip(1) {
         for one in line["result"].as_array().unwrap() {
             let mut rows = Vec::new();
             let root = &one["result"];
             internal(root, root.get("error").is_some(), true, &mut rows);
             failed += rows.iter().filter(|(_, reverted)| *reverted).count();
-            let by_hash = served.rows(&format!(
-                "module=account&action=txlistinternal&txhash={}",
-                one["txHash"].as_str().unwrap()
-            ));
+            let hash = one["txHash"].as_str().unwrap();
+            let query = format!("module=account&action=txlistinternal&txhash={hash}");
+            let by_hash = served.rows(&query);
+            if let [first, second, .., last] = by_hash.as_slice() {
+                let page = |page: &str| served.rows(&format!("{query}&offset=1&{page}"));
+                let pages = ["page=1", "page=2", "sort=desc"].map(page).concat();
+                assert_eq!(pages.iter().collect::<Vec<_>>(), [first, second, last]);
+                paged += 1;
+            }
             let values: Vec<_> = (by_hash.iter())
                 .filter(|row| row["value"] != "0")
                 .map(|row| (ends(row), row["isError"] == "1"))
@@ -164,8 +169,8 @@ fn internal_transfers_are_those_of_the_call_traces() {
         }
     }
     assert!(
-        expected.len() > 20 && failed > 0,
-        "{} {failed}",
+        expected.len() > 20 && failed > 0 && paged > 0,
+        "{} {failed} {paged}",
         expected.len()
     );
     let key = |row: &Value| {

@@ -151,6 +151,14 @@ fn words_are_those_of_etherscan() {
             "{query}"
         );
     }
+    // No source code is known here.
+    let unverified = "Contract source code not verified";
+    let query = |action: &str| format!("module=contract&action={action}&address={address}");
+    let abi = served.query(&query("getabi"));
+    let words = json!({ "status": "0", "message": "NOTOK", "result": unverified });
+    assert_eq!(abi, words);
+    let rows = served.rows(&query("getsourcecode"));
+    assert_eq!((rows.len(), &rows[0]["ABI"]), (1, &json!(unverified)));
     // Version 2 names the chain.
     let path = format!("/v2/api?module=account&action=balance&address={address}");
     let without = served.get(&path).json();
@@ -186,6 +194,8 @@ fn methods_are_actions_of_the_proxy() {
     let block = served.query("module=proxy&action=eth_getBlockByNumber&tag=0x5&boolean=true");
     let expected = served.result("eth_getBlockByNumber", json!(["0x5", true]));
     assert_eq!(block["result"], expected);
+    let decimal = served.query("module=proxy&action=eth_getBlockByNumber&tag=5&boolean=true");
+    assert_eq!(decimal, block);
     let hash = expected["transactions"][0]["hash"].as_str().unwrap();
     let receipt = served.query(&format!(
         "module=proxy&action=eth_getTransactionReceipt&txhash={hash}"
