@@ -1,13 +1,14 @@
 // The frame of the page: header, routes, keys.
 
-import { ApiError, ask, setToken } from "./base/api.ts";
+import { ApiError, ask, hasToken, setToken } from "./base/api.ts";
 import { fill, h, iconButton } from "./base/dom.ts";
 import { count, short } from "./base/format.ts";
 import { blockPath, parseRoute, type Route } from "./base/route.ts";
 import { Search } from "./base/search.ts";
 import type { Info } from "./base/types.ts";
-import { failure } from "./base/widgets.ts";
+import { failure, heading } from "./base/widgets.ts";
 import { GraphPage } from "./graph/page.ts";
+import { isEmpty } from "./graph/start.ts";
 import { Workspace } from "./graph/workspace.ts";
 import { help } from "./help.ts";
 import { addressPage } from "./pages/address.ts";
@@ -20,15 +21,19 @@ import { transactionPage } from "./pages/transaction.ts";
 const root = document.getElementById("app") as HTMLElement;
 const dialog = help();
 
+/** The end of the titles of pages. */
+const SUFFIX = " – txgraph";
+
 const go = (path: string): void => void (location.hash = path);
 
 /** Asks for the token of the server. */
 function tokenForm(): HTMLElement {
-  const input = h("input", { type: "password", id: "token", autocomplete: "off" });
+  const input = h("input", { type: "password", id: "token", autocomplete: "off", autofocus: true });
   return h(
     "main",
     { id: "main", class: "home" },
     h("h1", {}, "This server needs its token"),
+    hasToken() ? failure(new Error("The server refused the token.")) : null,
     h(
       "form",
       {
@@ -43,6 +48,18 @@ function tokenForm(): HTMLElement {
       input,
       h("button", { type: "submit", class: "button primary" }, "Continue"),
     ),
+  );
+}
+
+/** The page instead of one that cannot be shown. */
+function failed(name: string, error: unknown, again: () => void): HTMLElement {
+  const button = h("button", { type: "button", class: "button", onclick: again }, "Try again");
+  return h(
+    "main",
+    { id: "main", class: "page" },
+    heading(name, "This cannot be shown", false),
+    failure(error),
+    h("div", { class: "actions" }, button),
   );
 }
 
@@ -93,19 +110,19 @@ class Application {
       case "home":
         return "txgraph";
       case "address":
-        return `${short(route.address)} – txgraph`;
+        return `${short(route.address)}${SUFFIX}`;
       case "transaction":
-        return `Transaction ${short(route.hash)} – txgraph`;
+        return `Transaction ${short(route.hash)}${SUFFIX}`;
       case "block":
-        return `Block ${short(route.block)} – txgraph`;
+        return `Block ${short(route.block)}${SUFFIX}`;
       case "token":
-        return `Token ${short(route.token)} – txgraph`;
+        return `Token ${short(route.token)}${SUFFIX}`;
       case "patterns":
-        return "Patterns – txgraph";
+        return `Patterns${SUFFIX}`;
       case "graph":
-        return `${this.space.title} – txgraph`;
+        return `${this.space.title}${SUFFIX}`;
       case "unknown":
-        return "Not found – txgraph";
+        return `Not found${SUFFIX}`;
     }
   }
 
@@ -113,7 +130,7 @@ class Application {
     const { info } = this;
     switch (route.view) {
       case "home":
-        return home(info, go);
+        return home(info, go, (file) => void this.openCase(file));
       case "address":
         return addressPage(route.address, info);
       case "transaction":
@@ -150,7 +167,7 @@ class Application {
         fill(this.body, h("main", { id: "main", class: "page" }, h("p", { class: "loading" }, "Loading…")));
       }, 120);
       const page = await this.page(route).catch((error: unknown) =>
-        h("main", { id: "main", class: "page" }, h("h1", {}, "This cannot be shown"), failure(error)),
+        failed(this.title(route).replace(SUFFIX, ""), error, () => void this.show()),
       );
       clearTimeout(loading);
       // The user went elsewhere while the answer was on its way.
@@ -168,10 +185,21 @@ class Application {
     this.graph = graph;
     fill(this.body, graph.element);
     graph.mount();
-    const { roots, transaction, parameters } = route;
-    const isNew = location.hash !== this.drawn && (roots.length > 0 || transaction !== null);
-    this.drawn = isNew || this.drawn === null ? location.hash : this.drawn;
-    if (isNew) await space.open({ roots, transaction, parameters });
+    const { view: _, ...named } = route;
+    // Without a name, it is the drawing that is there, or that of before the page was loaded again.
+    const isNew = location.hash !== this.drawn && (!isEmpty(named) || this.drawn === null);
+    if (isNew) this.drawn = location.hash;
+    if (isNew) await space.open(named);
+    // What failed can be tried again.
+    if (isNew && space.error !== null) this.drawn = null;
+  }
+
+  /** Shows a case from a file. */
+  private async openCase(file: File): Promise<void> {
+    const text = await file.text();
+    // The drawing is kept for a reload at this URL.
+    go("#/graph");
+    await this.space.read(text);
   }
 
   private key(event: KeyboardEvent): void {
@@ -209,10 +237,7 @@ async function start(): Promise<void> {
     await new Application(info).show();
   } catch (error) {
     const isRefused = error instanceof ApiError && error.status === 401;
-    fill(
-      root,
-      isRefused ? tokenForm() : h("main", { id: "main", class: "page" }, h("h1", {}, "txgraph"), failure(error)),
-    );
+    fill(root, isRefused ? tokenForm() : failed("txgraph", error, () => location.reload()));
   }
 }
 

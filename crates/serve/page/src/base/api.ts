@@ -23,6 +23,9 @@ export function setToken(token: string): void {
   sessionStorage.setItem(TOKEN_KEY, token);
 }
 
+/** Whether this tab has a token. */
+export const hasToken = (): boolean => sessionStorage.getItem(TOKEN_KEY) !== null;
+
 export function query(parameters: Parameters): string {
   const found = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) {
@@ -65,9 +68,16 @@ async function get(path: string, parameters: Parameters, signal?: AbortSignal): 
   return response;
 }
 
-/** The answer of a path, or an `ApiError`. */
+/** The paths that can answer about a part of the blocks. Their answers state which ones are missing. */
+const PARTIAL = ["address", "graph", "neighbors", "path", "patterns", "token", "transfers"];
+
+/** The answer of a path, or an `ApiError`. If the node lacks some of the blocks, it is about the others. */
 export async function ask<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
-  const response = await get(path, parameters, signal);
+  const response = await get(path, parameters, signal).catch((error: unknown) => {
+    const isPart = error instanceof ApiError && error.code === "incomplete" && PARTIAL.includes(path);
+    if (!isPart) throw error;
+    return get(path, { ...parameters, partial: true }, signal);
+  });
   const answer = (await response.json()) as Record<string, unknown>;
   // `NUMBER HASH`
   const block = /^\d+/.exec(response.headers.get("x-txgraph-block") ?? "")?.[0];

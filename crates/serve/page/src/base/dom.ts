@@ -66,6 +66,7 @@ export const ICONS = {
   table: "M3 5h18v14H3zM3 10h18M3 14.5h18M9 10v9",
   inward: "M20 12H5M11 6l-6 6 6 6M21 5v14",
   outward: "M4 12h15M13 6l6 6-6 6M3 5v14",
+  follow: "M3 12h5M8 12l6-6h7M8 12l6 6h7M18 3l3 3-3 3M18 15l3 3-3 3",
   hide: "M3 3l18 18M10 6.3A9 9 0 0 1 21 12a12 12 0 0 1-2.6 3.3M6 8a12 12 0 0 0-3 4c2 4 5.500 6 9 6a9 9 0 0 0 3.500-.7",
   path: "M5 7a2 2 0 1 0 0-.01M19 19a2 2 0 1 0 0-.01M7 7h6a4 4 0 0 1 0 5H9a3.500 3.500 0 0 0 0 7h8",
   copy: "M9 9h11v11H9zM15 9V4H4v11h5",
@@ -94,6 +95,24 @@ const live = (): HTMLElement | null => document.getElementById("live");
 export function announce(text: string): void {
   const region = live();
   if (region !== null) region.textContent = text;
+}
+
+/** A hidden field for a file of a drawing, which a button opens. */
+export function caseInput(read: (file: File) => void): HTMLInputElement {
+  const input = h("input", {
+    type: "file",
+    accept: ".json,application/json",
+    class: "unseen",
+    "aria-label": "Open a case",
+    tabindex: "-1",
+  });
+  input.addEventListener("change", () => {
+    const file = input.files?.[0];
+    // The same file can be chosen again.
+    input.value = "";
+    if (file !== undefined) read(file);
+  });
+  return input;
 }
 
 /** Gives a file to the user. */

@@ -73,6 +73,9 @@ export function rounded(value: string | bigint, decimals: number | null): string
   return `${point(1)}e${power - 1}`;
 }
 
+/** A part of a hundred. What is not zero is not shown as zero. */
+export const percent = (value: number): string => (value > 0 && value < 0.01 ? "< 0.01 %" : `${value.toFixed(2)} %`);
+
 /** The head and the tail of an address or a hash. */
 export function short(hex: string, tail = 4): string {
   return hex.length > 2 * tail + 5 ? `${hex.slice(0, 2 + tail)}…${hex.slice(-tail)}` : hex;

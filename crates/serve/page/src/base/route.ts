@@ -9,7 +9,7 @@ export type Route =
   | { view: "block"; block: string }
   | { view: "token"; token: string }
   | { view: "patterns"; blocks: string }
-  | { view: "graph"; roots: string[]; transaction: string | null; parameters: URLSearchParams }
+  | { view: "graph"; roots: string[]; transaction: string | null; token: string | null; parameters: URLSearchParams }
   | { view: "unknown"; text: string; why: string | null };
 
 const HASH = /^0x[0-9a-f]{64}$/;
@@ -39,11 +39,16 @@ function named(path: string, parameters: URLSearchParams): Route | null {
     case "patterns":
       return { view, blocks: parameters.get("blocks") ?? "" };
     case "graph": {
-      const [kind, hash = ""] = value.split("/");
-      if (kind === "tx" && isHash(hash)) return { view, roots: [], transaction: hash, parameters };
+      const [kind, name = ""] = typed.split("/");
+      const none = { view, roots: [] as string[], transaction: null, token: null, parameters };
+      if (kind === "tx") return isHash(value.slice(3)) ? { ...none, transaction: value.slice(3) } : null;
+      if (kind === "token") {
+        const token = addressOf(name);
+        return token === null ? null : { ...none, token };
+      }
       const roots = typed.split(",").filter((root) => root !== "");
       const known = roots.map(addressOf).filter((root) => root !== null);
-      return known.length === roots.length ? { view, roots: known, transaction: null, parameters } : null;
+      return known.length === roots.length ? { ...none, roots: known } : null;
     }
     default:
       return null;
@@ -64,6 +69,8 @@ export const addressPath = (address: string): string => `#/address/${address}`;
 export const transactionPath = (hash: string): string => `#/tx/${hash}`;
 export const blockPath = (block: number | string): string => `#/block/${block}`;
 export const tokenPath = (token: string): string => `#/token/${token}`;
+export const transactionGraphPath = (hash: string): string => `#/graph/tx/${hash}`;
+export const tokenGraphPath = (token: string): string => `#/graph/token/${token}`;
 export const graphPath = (...roots: string[]): string => `#/graph/${roots.join(",")}`;
 
 export const patternsPath = (blocks = ""): string =>

@@ -23,15 +23,18 @@ export function symbol(tokens: Tokens, id: TokenId): string {
 
 const isNumbered = (kind: string): boolean => kind === "erc721";
 
+/** The decimals of a token; `null` if they are not known. */
+export const decimalsOf = (tokens: Tokens, id: TokenId): number | null =>
+  tokens[id]?.decimals ?? (id === NATIVE ? 18 : null);
+
 /** A rounded amount with its symbol; the number of pieces where they are not alike. */
 export function roundedAmount(tokens: Tokens, id: TokenId, amount: string, kind = "", pieces = 1): string {
   if (isNumbered(kind)) return `${pieces} ${symbol(tokens, id)}`;
-  const decimals = tokens[id]?.decimals ?? null;
-  const units = decimals === null && id !== NATIVE ? " units of" : "";
-  return `${rounded(amount, decimals ?? (id === NATIVE ? 18 : 0))}${units} ${symbol(tokens, id)}`;
+  const decimals = decimalsOf(tokens, id);
+  return `${rounded(amount, decimals)}${decimals === null ? " units of" : ""} ${symbol(tokens, id)}`;
 }
 
 export function exactAmount(tokens: Tokens, id: TokenId, amount: string): string {
-  const decimals = tokens[id]?.decimals ?? (id === NATIVE ? 18 : null);
+  const decimals = decimalsOf(tokens, id);
   return `${exact(amount, decimals)}${decimals === null ? " units of" : ""} ${symbol(tokens, id)}`;
 }

@@ -5,7 +5,10 @@ export type TokenId = string;
 
 export interface Label {
   name: string;
+  /** The word of its file. */
   category: string | null;
+  /** The kind of that word, which has a color and a shape. */
+  kind?: string | null;
   source?: string | null;
 }
 
@@ -41,6 +44,8 @@ export interface Edge {
   to_contract?: boolean | null;
   /** That of its answer. */
   as_of?: number | null;
+  /** What a transaction exchanges by this arrow. */
+  swap?: Swap;
 }
 
 export interface Transfer {
@@ -210,6 +215,8 @@ export interface StateChange {
   address: Address;
   balance: [string, string] | null;
   nonce: [number | string, number | string] | null;
+  created: boolean;
+  destroyed: boolean;
   slots: { slot: string; before: string; after: string }[];
 }
 

@@ -9,11 +9,11 @@ import type { Answer, Label, Position, TokenId, Tokens } from "./types.ts";
 
 /** The kind of a label as a chip. Its color comes from the style sheet. */
 export function chip(label: Label): HTMLElement {
-  const category = (label.category ?? "other").toLowerCase();
+  const kind = (label.kind ?? label.category ?? "other").toLowerCase();
   const text = plain(label.name, 32);
   return h(
     "span",
-    { class: "chip", "data-kind": category, title: label.category ? `${text} (${plain(label.category)})` : text },
+    { class: "chip", "data-kind": kind, title: label.category ? `${text} (${plain(label.category)})` : text },
     text,
   );
 }
@@ -40,7 +40,8 @@ export const blockLink = (block: number): HTMLElement =>
 
 export function when(position: Position | null): HTMLElement {
   if (position === null) return h("span", { class: "muted" }, "none");
-  return h("span", {}, second(position.time), position.time === null ? "" : " · ", "block ", blockLink(position.block));
+  const block = h("span", { class: "nowrap" }, "block ", blockLink(position.block));
+  return h("span", {}, second(position.time), position.time === null ? "" : " · ", block);
 }
 
 /** The symbol of a token, which leads to its page. */
@@ -64,17 +65,33 @@ export function amount(
   return h("a", { class: "amount", href: tokenPath(token), title }, text + number);
 }
 
+/** Puts a text into the clipboard. Browsers give it to pages of this machine and of HTTPS only. */
+async function putIntoClipboard(text: string): Promise<void> {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const area = h("textarea", { class: "unseen", value: text });
+  document.body.appendChild(area);
+  const before = document.activeElement as HTMLElement | null;
+  area.select();
+  const isDone = document.execCommand("copy");
+  area.remove();
+  before?.focus();
+  if (!isDone) throw new Error("the browser does not copy");
+}
+
 /** A button that copies a text. */
 export function copy(text: string, name: string): HTMLElement {
   const button = iconButton(
     ICONS.copy,
     `Copy ${name}`,
     () => {
-      void navigator.clipboard.writeText(text).then(() => {
-        announce(`${name} is copied`);
-        button.classList.add("done");
-        setTimeout(() => button.classList.remove("done"), 1_200);
-      });
+      putIntoClipboard(text).then(
+        () => {
+          announce(`${name} is copied`);
+          button.classList.add("done");
+          setTimeout(() => button.classList.remove("done"), 1_200);
+        },
+        () => announce(`${name} is not copied`),
+      );
     },
     { class: "tool small" },
   );
@@ -88,7 +105,8 @@ export function commandLine(command: string | null): HTMLElement | null {
     "div",
     { class: "command" },
     h("span", { class: "prompt", "aria-hidden": "true" }, "$"),
-    h("code", {}, command),
+    // Words stay whole where they have room.
+    h("code", {}, ...command.split(" ").flatMap((word, at) => [at > 0 && " ", h("span", {}, word)])),
     copy(command, "command"),
   );
 }
@@ -125,6 +143,8 @@ export interface Column<T> {
   cell: (row: T) => Node | string | null;
   /** Numbers stand on the right. */
   isNumber?: boolean;
+  /** Long texts have several lines. */
+  isLong?: boolean;
 }
 
 /** A table with a caption for screen readers. It scrolls inside its box. */
@@ -135,7 +155,8 @@ export function table<T>(
   onRow?: (row: T, element: HTMLElement) => void,
 ): HTMLElement {
   if (rows.length === 0) return h("p", { class: "empty" }, "None.");
-  const kind = (column: Column<T>): Record<string, unknown> => (column.isNumber ? { class: "number" } : {});
+  const kind = ({ isNumber, isLong }: Column<T>): Record<string, unknown> =>
+    isNumber || isLong ? { class: isNumber ? "number" : "long" } : {};
   const body = rows.map((row) => {
     const line = h("tr", {}, ...columns.map((column) => h("td", kind(column), column.cell(row))));
     onRow?.(row, line);

@@ -29,11 +29,12 @@ function blocks({ tip }: Info, parts: Part[]): string {
     : `up to blocks ${count(low)} to ${count(high)}, as the answers are of different times${unknown}`;
 }
 
-function filterText({ token, kind, blocks, min, decimals }: Filters, tokens: Tokens): string {
+function filterText({ token, kind, category, blocks, min, decimals }: Filters, tokens: Tokens): string {
   const known = tokens[token] ?? { address: token, symbol: null, name: null, decimals: decimals ?? null };
   const parts = [
     token === "" ? "" : `token ${symbol(tokens, token)}${token.startsWith("0x") ? ` (${token})` : ""}`,
     kind === "" ? "" : `kind ${kind}`,
+    category === "" ? "" : `label ${category}`,
     blocks === "" ? "" : `blocks ${plain(blocks, 200)}`,
     min === ""
       ? ""
@@ -63,7 +64,7 @@ export function originOf({ steps, filters }: Recipe, known: Parts): string | nul
 }
 
 export function aboutOf(info: Info, recipe: Recipe, known: Parts, drawing: Drawing, tokens: Tokens): About {
-  const chain = `${info.chain ?? "Chain"} (chain ${info.chain_id})`;
+  const chain = info.chain === null ? `Chain ${info.chain_id}` : `${info.chain} (chain ${info.chain_id})`;
   const parts = known.of(recipe).map(([, part]) => part);
   const lines = [`${chain}, ${blocks(info, parts)}, by txgraph ${info.version}.`];
   const origin = originOf(recipe, known);

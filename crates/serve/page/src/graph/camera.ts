@@ -43,14 +43,14 @@ export class Camera {
     const pixels = Math.min(roomX / Math.max(right - left, 1), roomY / Math.max(bottom - top, 1), 1.1);
     const zoom = Math.max(pixels, least);
     // Where not everything has room, the center or the root is in view, and as much as possible around it.
-    const root = center ?? all.find((vertex) => vertex.isRoot) ?? all[0];
+    const root = center ?? all.find((vertex) => vertex.isRoot);
     const middle = (low: number, high: number, wanted: number, room: number): number => {
       const half = room / zoom / 2;
       return high - low <= 2 * half ? (low + high) / 2 : Math.min(Math.max(wanted, low + half), high - half);
     };
     this.moveTo(
-      middle(left, right, root?.x ?? 0, roomX),
-      middle(top, bottom, root?.y ?? 0, roomY) + 8 / zoom,
+      middle(left, right, root?.x ?? (left + right) / 2, roomX),
+      middle(top, bottom, root?.y ?? (top + bottom) / 2, roomY) + 8 / zoom,
       zoom,
       duration,
     );

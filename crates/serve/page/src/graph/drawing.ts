@@ -5,7 +5,8 @@ import type { Address, Edge, Label, Tokens } from "../base/types.ts";
 import { fold, type FoldedEdge } from "./fold.ts";
 import { columns, places } from "./layout.ts";
 import { edgeKey, type Part, type Parts } from "./parts.ts";
-import type { Recipe, Step } from "./recipe.ts";
+import { chosenHere, type Recipe, type Step } from "./recipe.ts";
+import { hasCategory } from "./style.ts";
 
 /** Edges that a drawing shows at most. */
 export const EDGES_MAX = 2_000;
@@ -50,17 +51,21 @@ export interface Drawing {
   folded: number;
 }
 
+type Facts = Map<Address, { label: Label | null; isContract: boolean; marks: string[] }>;
+
 const unique = (all: string[]): string[] => [...new Set(all)];
 
 /** The edges of all answers; of edges that several answers have, those with more transfers. And what was left out. */
-function collect(parts: [Step, Part][], recipe: Recipe): { edges: Edge[]; notes: string[] } {
+function collect(parts: [Step, Part][], recipe: Recipe, about: Facts): { edges: Edge[]; notes: string[] } {
   const hidden = new Set(recipe.hidden);
-  const { kind } = recipe.filters;
+  const { kind, category } = recipe.filters;
   const edges = new Map<string, Edge>();
   for (const [, part] of parts) {
     for (const edge of part.edges) {
       if (hidden.has(edge.from) || hidden.has(edge.to)) continue;
       if (kind !== "" && edge.kind !== kind) continue;
+      if (category !== "" && ![edge.from, edge.to].some((end) => hasCategory(about.get(end)?.label, category)))
+        continue;
       const key = edgeKey(edge);
       const known = edges.get(key);
       if (known === undefined || known.count < edge.count) edges.set(key, { ...edge, as_of: part.as_of ?? null });
@@ -74,15 +79,16 @@ function collect(parts: [Step, Part][], recipe: Recipe): { edges: Edge[]; notes:
     const [one, many] = ["transfer of an address to itself is", "transfers of addresses to themselves are"];
     notes.push(`${plural(own, one, many)} not drawn`);
   }
-  if (kind !== "" && parts.some(([, { more }]) => more > 0)) {
-    notes.push(`only the arrows shown were filtered by kind (${kind}); more exist`);
+  const here = chosenHere(recipe.filters);
+  if (here !== "" && parts.some(([, { more }]) => more > 0)) {
+    notes.push(`only the arrows shown were filtered by ${here}; more exist`);
   }
   return { edges: all.filter((edge) => !isOwn(edge)), notes };
 }
 
 /** What answers say about addresses. */
-function facts(parts: [Step, Part][]): Map<Address, { label: Label | null; isContract: boolean; marks: string[] }> {
-  const found = new Map<Address, { label: Label | null; isContract: boolean; marks: string[] }>();
+function facts(parts: [Step, Part][]): Facts {
+  const found: Facts = new Map();
   const note = (address: Address, label?: Label | null, isContract?: boolean | null, marks: string[] = []): void => {
     const known = found.get(address) ?? { label: null, isContract: false, marks: [] };
     const all = unique([...known.marks, ...marks]);
@@ -138,7 +144,7 @@ export function draw(recipe: Recipe, known: Parts, most = EDGES_MAX): Drawing {
   const kept = new Set([...recipe.roots, ...Object.keys(recipe.notes), ...Object.keys(recipe.pins)]);
   for (const [address, { label }] of about) if (label !== null) kept.add(address);
   for (const step of recipe.steps) if (step.kind === "neighbors") kept.add(step.address);
-  const collected = collect(parts, recipe);
+  const collected = collect(parts, recipe, about);
   const folded = fold(collected.edges, kept, most);
 
   const vertices = new Map<string, Vertex>();

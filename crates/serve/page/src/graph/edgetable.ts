@@ -2,7 +2,7 @@
 
 import { h } from "../base/dom.ts";
 import { count, exact, minute, plain, plural, rounded, short } from "../base/format.ts";
-import { NATIVE, symbol } from "../base/tokens.ts";
+import { decimalsOf, symbol } from "../base/tokens.ts";
 import { type Column, table } from "../base/widgets.ts";
 import type { DrawnEdge } from "./drawing.ts";
 import type { Workspace } from "./workspace.ts";
@@ -36,15 +36,14 @@ export function edgeTable(space: Workspace): HTMLElement {
       text,
     );
   };
-  const decimals = (token: string): number => drawing.tokens[token]?.decimals ?? (token === NATIVE ? 18 : 0);
-  const number = (amount: string, places: number): HTMLElement => {
+  const number = (amount: string, places: number | null): HTMLElement => {
     const whole = exact(amount, places);
     return h("span", { title: whole }, whole.length > DIGITS_MAX ? rounded(amount, places) : whole);
   };
   const columns: Column<DrawnEdge>[] = [
     { name: "From", cell: ({ from }) => party(from) },
     { name: "To", cell: ({ to }) => party(to) },
-    { name: "Amount", cell: ({ token, amount }) => number(amount, decimals(token)), isNumber: true },
+    { name: "Amount", cell: ({ token, amount }) => number(amount, decimalsOf(drawing.tokens, token)), isNumber: true },
     { name: "Token", cell: ({ token }) => symbol(drawing.tokens, token) },
     {
       name: "Transfers",

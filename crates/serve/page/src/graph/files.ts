@@ -1,10 +1,10 @@
 // Files of a drawing: tables, DOT, a page for others, and the case itself.
 
 import { exact, plain, second } from "../base/format.ts";
-import { NATIVE, roundedAmount, symbol } from "../base/tokens.ts";
+import { decimalsOf, roundedAmount, symbol } from "../base/tokens.ts";
 import type { Drawing, DrawnEdge } from "./drawing.ts";
 import type { Part } from "./parts.ts";
-import { EMPTY, type Recipe, type Step } from "./recipe.ts";
+import { completed, type Recipe, type Step } from "./recipe.ts";
 import { look, tokenColors, width } from "./style.ts";
 import { svg, xml } from "./svg.ts";
 
@@ -18,9 +18,6 @@ export function field(value: string | number | null): string {
   return /[",]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
 }
 
-const decimals = (drawing: Drawing, token: string): number =>
-  drawing.tokens[token]?.decimals ?? (token === NATIVE ? 18 : 0);
-
 /** A table of the arrows. Every row has the text about the drawing, if there is one. */
 export function csv(drawing: Drawing, about = ""): string {
   const columns =
@@ -28,7 +25,7 @@ export function csv(drawing: Drawing, about = ""): string {
   const head = about === "" ? columns : `${columns},about`;
   const name = (id: string): string => drawing.vertices.get(id)?.label?.name ?? "";
   const row = (edge: DrawnEdge): string => {
-    const amount = exact(edge.amount, decimals(drawing, edge.token)).replace(/,/g, "");
+    const amount = exact(edge.amount, decimalsOf(drawing.tokens, edge.token)).replace(/,/g, "");
     const ends = [edge.first, edge.last].flatMap(({ block, time, transaction }) => [block, second(time), transaction]);
     const { from, to, token, kind, count } = edge;
     const symbol = drawing.tokens[token]?.symbol ?? "";
@@ -76,7 +73,7 @@ export function page(drawing: Drawing, title: string, about: string[], missing =
     return vertex?.label ? `${plain(vertex.label.name)} ${id}` : id;
   };
   const row = (edge: DrawnEdge): string => {
-    const amount = `${exact(edge.amount, decimals(drawing, edge.token))} ${symbol(drawing.tokens, edge.token)}`;
+    const amount = `${exact(edge.amount, decimalsOf(drawing.tokens, edge.token))} ${symbol(drawing.tokens, edge.token)}`;
     const cells = [name(edge.from), name(edge.to), amount, edge.count, second(edge.first.time), second(edge.last.time)];
     return `<tr>${cells.map((cell) => `<td>${xml(String(cell))}</td>`).join("")}</tr>`;
   };
@@ -84,7 +81,7 @@ export function page(drawing: Drawing, title: string, about: string[], missing =
   const list = (heading: string, items: string[], open = "<li>", close = "</li>"): string =>
     items.length === 0 ? "" : `<h2>${heading}</h2><ul>${items.map((item) => open + xml(item) + close).join("")}</ul>`;
   const style =
-    "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;padding:0 1rem;max-width:1400px;color:#20242b;background:#fff}svg{width:100%;height:auto;border:1px solid #dfe3e8;border-radius:8px}h1{font-size:1.4rem}h2{font-size:1.05rem;margin-top:2rem}div{overflow-x:auto}td{white-space:nowrap}table{border-collapse:collapse;font-size:13px}td,th{text-align:left;padding:4px 12px 4px 0;border-bottom:1px solid #e6e9ed}code{font-size:13px;overflow-wrap:anywhere}";
+    "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;padding:0 1rem;max-width:1400px;overflow-wrap:anywhere;color:#20242b;background:#fff}svg{width:100%;height:auto;border:1px solid #dfe3e8;border-radius:8px}h1{font-size:1.4rem}h2{font-size:1.05rem;margin-top:2rem}div{overflow-x:auto}td{white-space:nowrap}table{border-collapse:collapse;font-size:13px}td,th{text-align:left;padding:4px 12px 4px 0;border-bottom:1px solid #e6e9ed}code{font-size:13px;overflow-wrap:anywhere}";
   const policy = "default-src 'none'; style-src 'unsafe-inline'";
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${policy}"><meta name="viewport" content="width=device-width"><title>${xml(title)}</title><style>${style}</style></head><body><h1>${xml(title)}</h1>${about.map((line) => `<p>${xml(line)}</p>`).join("")}${svg(drawing, title)}${list(
     "Notes",
@@ -130,5 +127,5 @@ export function readCase(text: string, chain: number): Case {
     typeof recipe.pins === "object" &&
     typeof recipe.filters === "object";
   if (!isWhole) throw new Error("This case is damaged: parts are missing.");
-  return { ...(file as Case), recipe: { ...EMPTY, ...recipe } };
+  return { ...(file as Case), recipe: completed(recipe as Recipe) };
 }

@@ -2,33 +2,42 @@
 
 import { blocksOf, ends } from "../base/blocks.ts";
 import { fill, h } from "../base/dom.ts";
+import { checkbox, checked, choice, labeled, textField } from "../base/forms.ts";
 import { exact } from "../base/format.ts";
 import { symbol } from "../base/tokens.ts";
-import { type Filters, isFiltered, KINDS, NO_FILTERS } from "./recipe.ts";
+import { ANY_LABEL, type Filters, isFiltered, KINDS, NO_FILTERS } from "./recipe.ts";
+import { CATEGORIES } from "./style.ts";
+import { type Range, Timeline } from "./timeline.ts";
 import type { Workspace } from "./workspace.ts";
+
+/** What a field can choose: everything, or one of some words. */
+const options = (words: string[]): [string, string][] => [
+  ["", "all"],
+  ...words.map((word): [string, string] => [word, word === ANY_LABEL ? "any label" : word]),
+];
 
 export class FilterBar {
   readonly element: HTMLFormElement;
   readonly first: HTMLInputElement;
   private readonly tokens = h("datalist", { id: "tokens" });
-  private readonly kind = h(
-    "select",
-    { id: "filter-kind" },
-    h("option", { value: "" }, "all"),
-    ...KINDS.map((kind) => h("option", { value: kind }, kind)),
-  );
-  private readonly from = this.input("from", "block or date", 11);
-  private readonly until = this.input("until", "block or date", 11);
-  private readonly min = this.input("min", "0", 9);
-  private readonly internal = h("input", { type: "checkbox", id: "filter-internal" });
+  private readonly kind = choice("filter-kind", options(KINDS));
+  private readonly category = choice("filter-category", options(CATEGORIES));
+  private readonly labels: HTMLElement;
+  private readonly time: Timeline;
+  private readonly from = textField("filter-from", "block or date");
+  private readonly until = textField("filter-until", "block or date");
+  private readonly min = textField("filter-min", "0");
+  private readonly internal = checkbox("filter-internal");
   /** The texts of the fields as the recipe has them. */
   private shown = new Map<HTMLInputElement, string>();
 
-  constructor(private readonly space: Workspace) {
-    this.first = this.input("token", "all", 10);
-    this.first.setAttribute("list", "tokens");
-    const field = (name: string, input: HTMLElement): HTMLElement =>
-      h("div", { class: "filter" }, h("label", { for: input.id }, name), input);
+  constructor(
+    private readonly space: Workspace,
+    preview: (range: Range) => void,
+  ) {
+    this.time = new Timeline(space, preview);
+    this.first = textField("filter-token", "all", { list: "tokens" });
+    this.labels = labeled("Label", this.category);
     this.element = h(
       "form",
       {
@@ -39,17 +48,13 @@ export class FilterBar {
           this.apply();
         },
       },
-      field("Token", this.first),
-      field("Kind", this.kind),
-      field("From", this.from),
-      field("Before", this.until),
-      field("At least", this.min),
-      h(
-        "div",
-        { class: "filter check" },
-        this.internal,
-        h("label", { for: "filter-internal" }, "coins inside transactions"),
-      ),
+      labeled("Token", this.first),
+      labeled("Kind", this.kind),
+      this.labels,
+      labeled("From", this.from),
+      labeled("Before", this.until),
+      labeled("At least", this.min),
+      checked(this.internal, "coins inside transactions"),
       h("button", { type: "submit", class: "button" }, "Apply"),
       h(
         "button",
@@ -61,22 +66,12 @@ export class FilterBar {
         "Clear",
       ),
       this.tokens,
+      this.time.element,
     );
     this.first.addEventListener("input", () => this.allowMin());
-    this.kind.addEventListener("change", () => this.apply());
+    for (const choice of [this.kind, this.category]) choice.addEventListener("change", () => this.apply());
     this.internal.addEventListener("change", () => this.apply());
     this.internal.disabled = !space.info.has_internal;
-  }
-
-  private input(name: string, placeholder: string, size: number): HTMLInputElement {
-    return h("input", {
-      type: "text",
-      id: `filter-${name}`,
-      placeholder,
-      size,
-      autocomplete: "off",
-      spellcheck: "false",
-    });
   }
 
   private apply(): void {
@@ -89,7 +84,8 @@ export class FilterBar {
       const blocks = isRange ? filters.blocks : blocksOf(this.from.value, this.until.value);
       const isMin = isSame(this.min) && token === filters.token;
       const { min, decimals } = isMin ? filters : NO_FILTERS;
-      const next: Filters = { token, kind: this.kind.value, blocks, min, internal: this.internal.checked };
+      const [kind, category, internal] = [this.kind.value, this.category.value, this.internal.checked];
+      const next: Filters = { token, kind, category, blocks, min, internal };
       if (min !== "") next.decimals = decimals ?? null;
       void this.space.filter(next, isMin || token === "" ? "" : this.min.value);
     } catch (error) {
@@ -121,6 +117,12 @@ export class FilterBar {
     for (const [input, text] of texts) input.value = text;
     this.shown = new Map(texts);
     this.kind.value = filters.kind;
+    this.category.value = filters.category;
+    const isLabeled = this.space.parts
+      .of(recipe)
+      .some(([, { edges }]) => edges.some(({ from_label, to_label }) => from_label != null || to_label != null));
+    this.labels.hidden = !isLabeled && filters.category === "";
+    this.time.update();
     this.internal.checked = filters.internal;
     this.allowMin();
     fill(

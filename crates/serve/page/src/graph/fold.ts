@@ -7,8 +7,8 @@ import type { Address, Edge } from "../base/types.ts";
 const KEPT = 5;
 
 export interface FoldedEdge extends Edge {
-  /** How many merged edges it stands for. */
-  edges: number;
+  /** The merged edges that it stands for; empty if it is one itself. */
+  inner: Edge[];
 }
 
 /** Several leaves of one address. */
@@ -26,7 +26,7 @@ export interface Folded {
   notes: string[];
 }
 
-const strongest = (a: Edge, b: Edge): number => b.count - a.count || b.last.block - a.last.block;
+export const strongest = (a: Edge, b: Edge): number => b.count - a.count || b.last.block - a.last.block;
 
 /** The counterparties of each address. */
 function counterparties(edges: Edge[]): Map<Address, Set<Address>> {
@@ -50,10 +50,10 @@ function joined(id: string, direction: "in" | "out", edges: Edge[]): FoldedEdge[
     const known = found.get(asset);
     if (known === undefined) {
       const ends = direction === "out" ? { to: id, to_label: null } : { from: id, from_label: null };
-      found.set(asset, { ...edge, ...ends, edges: 1 });
+      found.set(asset, { ...edge, ...ends, swap: undefined, inner: [edge] });
       continue;
     }
-    known.edges += 1;
+    known.inner.push(edge);
     known.count += edge.count;
     known.amount = (BigInt(known.amount) + BigInt(edge.amount)).toString();
     if (edge.first.block < known.first.block) known.first = edge.first;
@@ -64,7 +64,7 @@ function joined(id: string, direction: "in" | "out", edges: Edge[]): FoldedEdge[
 
 /** Folds leaves, except `kept` addresses, if there are more than `most` edges. */
 export function fold(edges: Edge[], kept: Set<Address>, most: number): Folded {
-  const single = (edge: Edge): FoldedEdge => ({ ...edge, edges: 1 });
+  const single = (edge: Edge): FoldedEdge => ({ ...edge, inner: [] });
   if (edges.length <= most) return { edges: edges.map(single), groups: new Map(), count: 0, notes: [] };
 
   const near = counterparties(edges);

@@ -18,15 +18,22 @@ export class SaveMenu {
     this.list.append(...entries);
     this.list.addEventListener("keydown", (event) => this.key(event));
     this.element = h("span", { class: "holder" }, this.button, this.list);
+    this.element.addEventListener("focusout", ({ relatedTarget }) => {
+      if (!this.element.contains(relatedTarget as Node | null)) this.show(false);
+    });
   }
 
   /** Opens or closes it; the focus goes with it. */
   toggle(isOn = this.list.hidden): void {
     if (isOn === !this.list.hidden) return;
-    this.list.hidden = !isOn;
-    this.button.setAttribute("aria-expanded", String(isOn));
+    this.show(isOn);
     if (isOn) (this.list.firstElementChild as HTMLElement | null)?.focus();
     else this.button.focus();
+  }
+
+  private show(isOn: boolean): void {
+    this.list.hidden = !isOn;
+    this.button.setAttribute("aria-expanded", String(isOn));
   }
 
   private key(event: KeyboardEvent): void {

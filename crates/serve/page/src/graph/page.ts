@@ -1,6 +1,6 @@
 // The graph page: toolbar, filters, drawing, panel and table.
 
-import { fill, h, icon, iconButton, ICONS } from "../base/dom.ts";
+import { caseInput, fill, h, icon, iconButton, ICONS } from "../base/dom.ts";
 import { plural } from "../base/format.ts";
 import { failure, gaps } from "../base/widgets.ts";
 import type { Drawing } from "./drawing.ts";
@@ -33,20 +33,14 @@ export class GraphPage {
   private readonly trouble = h("div", { class: "trouble" });
   private readonly menu = new SaveMenu((kind) => void this.save(kind));
   private readonly tools: Record<"undo" | "redo" | "table" | "filter", HTMLButtonElement>;
-  private readonly file = h("input", {
-    type: "file",
-    accept: ".json,application/json",
-    class: "unseen",
-    "aria-label": "Open a case",
-    tabindex: "-1",
-  });
+  private readonly file = caseInput((file) => void this.read(file));
   private view: GraphView | null = null;
   private hasFitted = false;
   /** The drawing before the last change. */
   private shown: Drawing;
 
   constructor(readonly space: Workspace) {
-    this.filters = new FilterBar(space);
+    this.filters = new FilterBar(space, (range) => this.view?.preview(range));
     this.shown = space.drawing;
     this.tools = {
       undo: iconButton(ICONS.undo, "Undo (Ctrl+Z)", () => void space.undo()),
@@ -70,7 +64,6 @@ export class GraphPage {
       table,
       this.status,
     );
-    this.file.addEventListener("change", () => void this.read());
     this.element = h(
       "main",
       { class: "graph", id: "main" },
@@ -209,10 +202,7 @@ export class GraphPage {
     this.file.click();
   }
 
-  private async read(): Promise<void> {
-    const file = this.file.files?.[0];
-    this.file.value = "";
-    if (file === undefined) return;
+  private async read(file: File): Promise<void> {
     this.hasFitted = false;
     await this.space.read(await file.text());
   }

@@ -7,9 +7,37 @@ import { action, commandLine, gaps } from "../base/widgets.ts";
 import { originOf } from "./about.ts";
 import { edgePanel } from "./edgepanel.ts";
 import { flowSection, pathsOf } from "./flow.ts";
+import { chosenHere } from "./recipe.ts";
 import { tokenColors } from "./style.ts";
 import { addressPanel, groupPanel } from "./vertexpanel.ts";
 import type { Workspace } from "./workspace.ts";
+
+/** Whether a drawing was asked for, and nothing is there. */
+const hasFailed = ({ drawing, recipe, error }: Workspace): boolean =>
+  error !== null && drawing.vertices.size === 0 && recipe.steps.length > 0;
+
+function hint(space: Workspace): string {
+  const { drawing, recipe, isBusy } = space;
+  if (drawing.vertices.size > 0)
+    return "Select an address or an arrow for its details. A double click expands an address.";
+  if (isBusy) return "Loading…";
+  if (hasFailed(space)) return "Change the filters, or try again.";
+  if (recipe.steps.length > 0) return "No transfers fit.";
+  return "Search for an address or a transaction and open its graph, or open a saved case.";
+}
+
+/** The command lines that give the same answers. What is chosen in the page is not in them. */
+function commands({ drawing, recipe }: Workspace): HTMLElement | null {
+  if (drawing.commands.length === 0) return null;
+  const here = chosenHere(recipe.filters);
+  return h(
+    "section",
+    {},
+    h("h3", {}, "Commands that find the same"),
+    here === "" ? null : h("p", { class: "muted" }, `They do not choose by ${here}.`),
+    ...drawing.commands.map(commandLine),
+  );
+}
 
 /** The drawing as a whole: legend, notes, what is missing, commands. */
 function wholePanel(space: Workspace): (HTMLElement | null)[] {
@@ -36,22 +64,19 @@ function wholePanel(space: Workspace): (HTMLElement | null)[] {
   const select = (id: string): void => space.select({ kind: "vertex", id });
   return [
     h("h2", {}, space.title),
-    h(
-      "p",
-      { class: "muted" },
-      drawing.vertices.size === 0
-        ? "Search for an address or a transaction and open its graph, or open a saved case."
-        : "Select an address or an arrow for its details. A double click expands an address.",
-    ),
+    h("p", { class: "muted" }, hint(space)),
+    hasFailed(space) ? action(ICONS.redo, "Try again", () => void space.askAgain()) : null,
     legend.length > 0 ? h("section", {}, h("h3", {}, "Tokens"), h("ul", { class: "legend" }, ...legend)) : null,
     recipe.hidden.length > 0
       ? action(
           ICONS.hide,
           `Show ${plural(recipe.hidden.length, "hidden address", "hidden addresses")}`,
-          () => void space.showHidden(),
+          () => void space.apply((recipe) => ({ ...recipe, hidden: [] })),
         )
       : null,
-    Object.keys(recipe.pins).length > 0 ? action(ICONS.fit, "Arrange moved addresses", () => void space.unpin()) : null,
+    Object.keys(recipe.pins).length > 0
+      ? action(ICONS.fit, "Arrange moved addresses", () => void space.apply((recipe) => ({ ...recipe, pins: {} })))
+      : null,
     notes.length > 0
       ? h(
           "section",
@@ -77,9 +102,7 @@ function wholePanel(space: Workspace): (HTMLElement | null)[] {
       : null,
     ...pathsOf(space, null).map((step) => flowSection(space, step)),
     drawing.incomplete.length > 0 ? h("section", {}, h("h3", {}, "What is missing"), gaps(drawing.incomplete)) : null,
-    drawing.commands.length > 0
-      ? h("section", {}, h("h3", {}, "Commands that find the same"), ...drawing.commands.map(commandLine))
-      : null,
+    commands(space),
   ];
 }
 

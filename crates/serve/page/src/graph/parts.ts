@@ -2,16 +2,20 @@
 
 import { ask, besidesRows, type Parameters } from "../base/api.ts";
 import type {
+  Address,
   Edge,
   GraphAnswer,
   GraphVertex,
+  Label,
   LabelsAnswer,
   NeighborsAnswer,
   PathAnswer,
   Position,
+  Swap,
   Tokens,
   TransactionAnswer,
   Transfer,
+  TransfersAnswer,
 } from "../base/types.ts";
 import type { Filters, PathStep, Recipe, Step } from "./recipe.ts";
 
@@ -29,7 +33,7 @@ export interface Part {
   as_of?: number | null;
 }
 
-/** The filters that the server applies. The kind is chosen in the page. */
+/** The filters that the server applies. Kinds of transfers and of labels are chosen in the page. */
 function parameters(filters: Filters): Parameters {
   const { token, blocks, min, internal } = filters;
   return { token, blocks, min, internal };
@@ -66,15 +70,17 @@ export function merge(transfers: Transfer[]): Edge[] {
 export const edgeKey = ({ from, to, token, kind }: Pick<Edge, "from" | "to" | "token" | "kind">): string =>
   `${from}>${to}>${token}>${kind}`;
 
-/** Addresses that one request for labels names. */
-const LABELS_MAX = 100;
+/** The newest transfers of a token that its drawing begins with. */
+const TOKEN_MAX = 100;
 
 /** Edges with the labels of their ends. */
-async function named(edges: Edge[], signal?: AbortSignal): Promise<Edge[]> {
-  const address = [...new Set(edges.flatMap(({ from, to }) => [from, to]))].slice(0, LABELS_MAX);
-  if (address.length === 0) return edges;
-  const { labels } = await ask<LabelsAnswer>("labels", { address }, signal);
-  return edges.map((edge) => ({ ...edge, from_label: labels[edge.from] ?? null, to_label: labels[edge.to] ?? null }));
+const named = (edges: Edge[], labels: Record<Address, Label>): Edge[] =>
+  edges.map((edge) => ({ ...edge, from_label: labels[edge.from] ?? null, to_label: labels[edge.to] ?? null }));
+
+/** The labels of the ends of a route. */
+async function labelsOf(transfers: Transfer[], signal?: AbortSignal): Promise<Record<Address, Label>> {
+  const address = [...new Set(transfers.flatMap(({ from, to }) => [from, to]))];
+  return address.length === 0 ? {} : (await ask<LabelsAnswer>("labels", { address }, signal)).labels;
 }
 
 /** Asks for a step. */
@@ -88,8 +94,8 @@ export async function load(step: Step, filters: Filters, signal?: AbortSignal): 
       return { ...answer, incomplete: besidesRows(answer), vertices: [] };
     }
     case "graph": {
-      const { roots, hops, direction } = step;
-      const asked = { root: roots, hops, direction, max_edges: 5_000, ...shared };
+      const { roots, hops, direction, swaps } = step;
+      const asked = { root: roots, hops, direction, swaps, max_edges: 5_000, ...shared };
       return { ...(await ask<GraphAnswer>("graph", asked, signal)), more: 0 };
     }
     case "path": {
@@ -101,13 +107,32 @@ export async function load(step: Step, filters: Filters, signal?: AbortSignal): 
       }
       // Remarks say how much a route proves.
       const incomplete = [...answer.incomplete, ...answer.hints];
-      return { ...answer, incomplete, edges: await named(merge(answer.transfers), signal), vertices: [], more: 0 };
+      const labels = await labelsOf(answer.transfers, signal);
+      return { ...answer, incomplete, edges: named(merge(answer.transfers), labels), vertices: [], more: 0 };
     }
     case "transaction": {
       const answer = await ask<TransactionAnswer>("transaction", { hash: step.hash }, signal);
-      return { ...answer, edges: await named(merge(answer.transfers), signal), vertices: [], more: 0 };
+      const edges = named(merge(answer.transfers), answer.labels ?? {});
+      return { ...answer, edges: edges.map((edge) => exchanged(edge, answer.swaps)), vertices: [], more: 0 };
+    }
+    case "token": {
+      const asked = { ...shared, token: step.token, order: "newest", limit: TOKEN_MAX };
+      const answer = await ask<TransfersAnswer>("transfers", asked, signal);
+      const rest = answer.more ? [`only the newest ${answer.transfers.length} transfers are drawn`] : [];
+      const incomplete = [...besidesRows(answer), ...rest];
+      const edges = named(merge(answer.transfers), answer.labels ?? {});
+      return { ...answer, incomplete, edges, vertices: [], more: 0 };
     }
   }
+}
+
+/** An edge with the swap that it is a side of, if it is one. */
+function exchanged(edge: Edge, swaps: Swap[]): Edge {
+  const { from, to, token } = edge;
+  const swap = swaps.find(
+    (it) => (it.address === from && it.given_token === token) || (it.to === to && it.got_token === token),
+  );
+  return swap === undefined ? edge : { ...edge, swap };
 }
 
 /** How much can have gone along all routes of a path. */

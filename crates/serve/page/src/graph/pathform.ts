@@ -1,6 +1,7 @@
 // The part of a panel where a path is asked for.
 
 import { h, ICONS } from "../base/dom.ts";
+import { checkbox, checked, labeled, textField } from "../base/forms.ts";
 import { short } from "../base/format.ts";
 import { action } from "../base/widgets.ts";
 import type { Vertex } from "./drawing.ts";
@@ -9,30 +10,12 @@ import type { Workspace } from "./workspace.ts";
 /** The fields of the address where the path ends, and of how it is searched. */
 function fields(space: Workspace): HTMLElement {
   const { pathForm: form } = space;
-  const to = h("input", {
-    type: "text",
-    id: "path-to",
-    class: "mono",
-    placeholder: "0x… or choose an address in the drawing",
-    spellcheck: "false",
-    value: form.to,
-    oninput: () => void (form.to = to.value),
-  });
-  const hops = h("input", {
-    type: "text",
-    id: "path-hops",
-    size: 3,
-    inputmode: "numeric",
-    placeholder: "6",
-    value: form.hops,
-    oninput: () => void (form.hops = hops.value),
-  });
-  const order = h("input", {
-    type: "checkbox",
-    id: "path-order",
-    checked: form.any_order,
-    onchange: () => void (form.any_order = order.checked),
-  });
+  const to = textField("path-to", "0x… or click an address", { class: "mono", value: form.to });
+  const hops = textField("path-hops", "6", { size: 3, inputmode: "numeric", value: form.hops });
+  const order = checkbox("path-order", form.any_order);
+  to.addEventListener("input", () => void (form.to = to.value));
+  hops.addEventListener("input", () => void (form.hops = hops.value));
+  order.addEventListener("change", () => void (form.any_order = order.checked));
   return h(
     "form",
     {
@@ -45,8 +28,8 @@ function fields(space: Workspace): HTMLElement {
     h("label", { for: "path-to" }, "Path to"),
     to,
     h("button", { type: "submit", class: "button" }, "Find"),
-    h("div", { class: "filter check" }, h("label", { for: "path-hops" }, "Longest route, in transfers"), hops),
-    h("div", { class: "filter check" }, order, h("label", { for: "path-order" }, "transfers in any order")),
+    labeled("Longest route, in transfers", hops),
+    checked(order, "transfers in any order"),
   );
 }
 

@@ -5,9 +5,10 @@ import type { Address } from "../base/types.ts";
 
 export type Step =
   | { kind: "neighbors"; address: Address; direction: "in" | "out"; limit: number }
-  | { kind: "graph"; roots: Address[]; hops: number; direction: "in" | "out" | "both" }
+  | { kind: "graph"; roots: Address[]; hops: number; direction: "in" | "out" | "both"; swaps?: boolean }
   | { kind: "path"; from: Address; to: Address; hops?: number; any_order?: boolean }
-  | { kind: "transaction"; hash: string };
+  | { kind: "transaction"; hash: string }
+  | { kind: "token"; token: Address };
 
 export type PathStep = Step & { kind: "path" };
 
@@ -16,6 +17,8 @@ export interface Filters {
   token: string;
   /** The kind of transfers; empty for all. */
   kind: string;
+  /** The kind of a label at one end of an arrow, or `ANY_LABEL`; empty for all. */
+  category: string;
   /** Blocks or dates, as the command line has them: `FIRST:END`. */
   blocks: string;
   /** The smallest amount of a transfer, in the smallest unit of the token. */
@@ -42,10 +45,25 @@ export const KINDS = ["native", "erc20", "erc721", "erc1155"];
 /** Arrows that one expansion shows. */
 export const TOP = 12;
 
-export const NO_FILTERS: Filters = { token: "", kind: "", blocks: "", min: "", internal: false };
+/** The filter for arrows with a label of any kind. */
+export const ANY_LABEL = "any";
+
+export const NO_FILTERS: Filters = { token: "", kind: "", category: "", blocks: "", min: "", internal: false };
 
 /** Whether filters leave something out. */
-export const isFiltered = ({ token, kind, blocks, min }: Filters): boolean => token + kind + blocks + min !== "";
+export const isFiltered = ({ token, kind, category, blocks, min }: Filters): boolean =>
+  token + kind + category + blocks + min !== "";
+
+/** The filters that the server does not apply, in words; empty without any. */
+export const chosenHere = ({ kind, category }: Filters): string =>
+  [kind === "" ? "" : `kind (${kind})`, category === "" ? "" : `label (${category})`].filter(Boolean).join(" and ");
+
+/** A recipe from elsewhere, whose filters may lack those that came later. */
+export const completed = (recipe: Recipe): Recipe => ({
+  ...EMPTY,
+  ...recipe,
+  filters: { ...NO_FILTERS, ...recipe.filters },
+});
 
 export const EMPTY: Recipe = { roots: [], steps: [], filters: NO_FILTERS, hidden: [], notes: {}, pins: {} };
 

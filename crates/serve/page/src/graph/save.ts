@@ -3,6 +3,7 @@
 import { announce, download } from "../base/dom.ts";
 import { aboutOf } from "./about.ts";
 import { csv, dot, page } from "./files.ts";
+import { graphSense } from "./graphsense.ts";
 import { svg } from "./svg.ts";
 import type { Workspace } from "./workspace.ts";
 
@@ -37,6 +38,7 @@ export const FILES = [
   ["png", "Picture (PNG)"],
   ["csv", "Table (CSV)"],
   ["dot", "Graph (DOT)"],
+  ["gs", "GraphSense (.gs)"],
 ] as const;
 
 export type FileKind = (typeof FILES)[number][0] | "json";
@@ -63,6 +65,9 @@ export async function save(space: Workspace, kind: FileKind): Promise<void> {
       break;
     case "dot":
       download(name, "text/vnd.graphviz", dot(drawing, title, all.join(" ")));
+      break;
+    case "gs":
+      download(name, "application/octet-stream", graphSense(info.chain_id, drawing, title));
       break;
     case "json":
       download(name, "application/json", space.save());

@@ -5,14 +5,20 @@ import { ask } from "../base/api.ts";
 import { plain } from "../base/format.ts";
 import { NATIVE, symbol } from "../base/tokens.ts";
 import type { Address, SearchAnswer, TokenId, Tokens } from "../base/types.ts";
-import { around, EMPTY, type Filters, KINDS, NO_FILTERS, type Recipe, type Step } from "./recipe.ts";
+import { around, completed, EMPTY, type Filters, KINDS, NO_FILTERS, type Recipe, type Step } from "./recipe.ts";
+import { CATEGORIES } from "./style.ts";
 
 /** What a URL names. */
 export interface Named {
   roots: Address[];
   transaction: string | null;
+  token: Address | null;
   parameters: URLSearchParams;
 }
+
+/** Whether a URL names nothing to begin with. */
+export const isEmpty = ({ roots, transaction, token }: Named): boolean =>
+  roots.length === 0 && transaction === null && token === null;
 
 const KEPT = "txgraph-drawing";
 const HOPS_MAX = 10;
@@ -33,7 +39,7 @@ export function keepRecipe(recipe: Recipe): void {
 export function keptRecipe(): Recipe | null {
   try {
     const { at, recipe } = JSON.parse(sessionStorage.getItem(KEPT) ?? "null") as { at: string; recipe: Recipe };
-    return at === location.hash && Array.isArray(recipe.steps) ? recipe : null;
+    return at === location.hash && Array.isArray(recipe.steps) ? completed(recipe) : null;
   } catch {
     return null;
   }
@@ -41,8 +47,10 @@ export function keptRecipe(): Recipe | null {
 
 function filtersOf(parameters: URLSearchParams, internal: boolean): Filters {
   const filters: Filters = { ...NO_FILTERS, internal };
-  for (const name of ["token", "kind", "blocks", "min"] as const) filters[name] = parameters.get(name) ?? "";
+  for (const name of ["token", "kind", "category", "blocks", "min"] as const)
+    filters[name] = parameters.get(name) ?? "";
   if (!KINDS.includes(filters.kind)) filters.kind = "";
+  if (!CATEGORIES.includes(filters.category)) filters.category = "";
   if (parameters.has("internal")) filters.internal = parameters.get("internal") === "true";
   return filters;
 }
@@ -55,6 +63,7 @@ export function remarksOf({ parameters }: Named): string[] {
     if (text !== null && text !== "" && !isKnown(text)) found.push(`${name}=${plain(text)}: ${instead}`);
   };
   check("kind", (text) => KINDS.includes(text), `not ${KINDS.join(", ")}: all kinds are shown`);
+  check("category", (text) => CATEGORIES.includes(text), `not ${CATEGORIES.join(", ")}: all are shown`);
   const isHops = (text: string): boolean => /^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= HOPS_MAX;
   check("hops", isHops, `not a number from 1 to ${HOPS_MAX}: the drawing has ${hopsOf(parameters)}`);
   check("direction", (text) => ["in", "out", "both"].includes(text), "not in, out or both: both are shown");
@@ -65,9 +74,10 @@ const hopsOf = (parameters: URLSearchParams): number =>
   Math.min(Math.max(Math.trunc(Number(parameters.get("hops"))) || 1, 1), HOPS_MAX);
 
 /** The recipe that a URL asks for. `internal` is whether coins inside transactions count by default. */
-export function startOf({ roots, transaction, parameters }: Named, before: Recipe, internal: boolean): Recipe {
+export function startOf({ roots, transaction, token, parameters }: Named, before: Recipe, internal: boolean): Recipe {
   const filters = filtersOf(parameters, internal);
   if (transaction !== null) return { ...EMPTY, filters, steps: [{ kind: "transaction", hash: transaction }] };
+  if (token !== null) return { ...EMPTY, filters, steps: [{ kind: "token", token }] };
   const [root = ""] = roots;
   if (parameters.has("add") && before !== EMPTY) {
     const steps = [...before.steps, ...around(root).steps];
@@ -76,8 +86,9 @@ export function startOf({ roots, transaction, parameters }: Named, before: Recip
   const hops = hopsOf(parameters);
   const asked = parameters.get("direction");
   const direction = asked === "in" || asked === "out" ? asked : "both";
-  if (roots.length === 1 && hops === 1 && direction === "both") return around(root, filters);
-  const step: Step = { kind: "graph", roots, hops, direction };
+  const swaps = parameters.get("swaps") === "true";
+  if (roots.length === 1 && hops === 1 && direction === "both" && !swaps) return around(root, filters);
+  const step: Step = { kind: "graph", roots, hops, direction, ...(swaps ? { swaps } : {}) };
   return { ...EMPTY, roots, filters, steps: [step] };
 }
 

@@ -1,9 +1,10 @@
 // Shapes and colors, as in the pictures of `txgraph graph` (docs/pictures.md, docs/labels.md).
 
 import { count, plain } from "../base/format.ts";
-import { NATIVE } from "../base/tokens.ts";
-import type { TokenId } from "../base/types.ts";
+import { NATIVE, roundedAmount } from "../base/tokens.ts";
+import type { Label, TokenId, Tokens } from "../base/types.ts";
 import type { Drawing, DrawnEdge, Vertex } from "./drawing.ts";
+import { ANY_LABEL } from "./recipe.ts";
 
 export type Shape =
   | "circle"
@@ -40,8 +41,18 @@ export const KINDS: Record<string, Kind> = {
   other: { shape: "circle", color: "#E2E2E2", icon: "□" },
 };
 
-export const kindOf = (category: string | null | undefined): Kind | null =>
-  category ? (KINDS[category.toLowerCase()] ?? KINDS.other ?? null) : null;
+/** The kind of a label: `other` for words that belong to none. */
+export const kindOf = ({ kind, category }: Label): Kind => {
+  const word = (kind ?? category ?? "").toLowerCase();
+  return KINDS[word in KINDS ? word : "other"] as Kind;
+};
+
+/** What the filter by label can name: any label, or one of a kind. */
+export const CATEGORIES = [ANY_LABEL, ...Object.keys(KINDS)];
+
+/** Whether a label is one that the filter names. */
+export const hasCategory = (label: Label | null | undefined, category: string): boolean =>
+  label != null && (category === ANY_LABEL || kindOf(label) === KINDS[category]);
 
 const ZERO = `0x${"0".repeat(40)}`;
 
@@ -57,7 +68,7 @@ export interface Look {
 export function look(vertex: Vertex): Look {
   const single = (shape: Shape, fill: string, icon = ""): Look => ({ shape, fill, icon, radius: 15, border: "single" });
   if (vertex.kind !== "address") return { ...single("folder", "#F3F3F3", "+"), radius: 14, border: "dashed" };
-  const kind = vertex.label === null ? null : (kindOf(vertex.label.category) ?? KINDS.other ?? null);
+  const kind = vertex.label === null ? null : kindOf(vertex.label);
   let found = single("circle", "#FFFFFF");
   if (vertex.id === ZERO) found = single("diamond", "#E6E6E6", "∅");
   else if (vertex.marks.includes("hub")) found = single("octagon", "#E6E6E6");
@@ -100,6 +111,12 @@ export function bend({ parallel: [number, all], from, to }: DrawnEdge): number {
   const place = (number - (all - 1) / 2) * Math.min(0.16, 0.9 / all);
   // Arrows of the other direction would bend to the same side.
   return from < to ? place : -place;
+}
+
+/** The amount beside an arrow. */
+export function amountLine(tokens: Tokens, { token, amount, kind, count, swap }: DrawnEdge): string {
+  const text = roundedAmount(tokens, token, amount, kind, count);
+  return `${swap === undefined ? "" : "⇄ "}${text}${count > 1 ? `  ×${count}` : ""}`;
 }
 
 /** The lines below a vertex. */

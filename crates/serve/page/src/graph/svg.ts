@@ -1,11 +1,11 @@
 // The drawing as SVG: a file, a picture without WebGL, and the base of PNG.
 
 import { plain, plural, span } from "../base/format.ts";
-import { roundedAmount, symbol } from "../base/tokens.ts";
+import { symbol } from "../base/tokens.ts";
 import { type Box, control, labelAt, room } from "./curve.ts";
 import { bounds, type Drawing, type DrawnEdge, type Vertex } from "./drawing.ts";
 import { OUTLINES } from "./shapes.ts";
-import { bend, lines, look, tokenColors, width } from "./style.ts";
+import { amountLine, bend, lines, look, tokenColors, width } from "./style.ts";
 
 const INK = "#20242b";
 const FONT = "system-ui, 'Segoe UI', Roboto, 'Liberation Sans', Helvetica, Arial, sans-serif";
@@ -61,9 +61,7 @@ function drawEdge(
     [base.x - uy * half, base.y + ux * half],
     [base.x + uy * half, base.y - ux * half],
   ];
-  const label =
-    roundedAmount(drawing.tokens, edge.token, edge.amount, edge.kind, edge.count) +
-    (edge.count > 1 ? `  ×${edge.count}` : "");
+  const label = amountLine(drawing.tokens, edge);
   const box = room(
     edge.key,
     from,

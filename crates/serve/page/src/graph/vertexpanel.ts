@@ -9,6 +9,7 @@ import { action, addressLink, amount, chip, copy, facts, failure, foot, when } f
 import { coinOf } from "../pages/address.ts";
 import type { Vertex } from "./drawing.ts";
 import { flowSection, pathsOf } from "./flow.ts";
+import { followForm } from "./follow.ts";
 import { pathForm } from "./pathform.ts";
 import { isExpanded } from "./recipe.ts";
 import type { Workspace } from "./workspace.ts";
@@ -112,7 +113,7 @@ export function groupPanel(space: Workspace, vertex: Vertex): (HTMLElement | nul
       {},
       `${plural(members, "address", "addresses")} that only ${side} `,
       addressLink(owner),
-      " are drawn as one. Filters, or fewer expansions, show them one by one.",
+      " are drawn as one. Their arrow lists them.",
     ),
   ];
 }
@@ -147,6 +148,7 @@ export function addressPanel(space: Workspace, vertex: Vertex): (HTMLElement | n
       expand("out", ICONS.outward, "out"),
       isKnown("in") || isKnown("out") ? action(ICONS.close, "Collapse", () => void space.collapse(id)) : null,
       vertex.isRoot ? null : action(ICONS.hide, "Hide", () => void space.hide(id)),
+      followForm(space, vertex),
       pathForm(space, vertex),
     ),
     ...pathsOf(space, id).map((step) => flowSection(space, step)),

@@ -6,13 +6,13 @@ import Sigma from "sigma";
 import { createEdgeArrowProgram, NodeCircleProgram } from "sigma/rendering";
 import type { NodeDisplayData } from "sigma/types";
 import { animateNodes } from "sigma/utils";
-import { roundedAmount } from "../base/tokens.ts";
 import { Camera } from "./camera.ts";
 import { type Box, labelAt } from "./curve.ts";
-import type { Drawing } from "./drawing.ts";
+import type { Drawing, DrawnEdge } from "./drawing.ts";
 import { edgePainter, hoverPainter, nodePainter, theme } from "./paint.ts";
 import { type Handlers, listen, type Selection } from "./pointer.ts";
-import { bend, lines, look, mixed, tokenColors, width } from "./style.ts";
+import { amountLine, bend, lines, look, mixed, tokenColors, width } from "./style.ts";
+import type { Range } from "./timeline.ts";
 
 /** Discs below the painted shapes, which cover them. They are drawn alone where shapes would be too small. */
 class Disc extends NodeCircleProgram {
@@ -42,6 +42,8 @@ export class GraphView {
   private colors = theme();
   private drawing: Drawing | null = null;
   private selection: Selection = null;
+  /** The blocks whose arrows stand out while a range is chosen. */
+  private range: Range | null = null;
   private stopMoving: (() => void) | null = null;
   private readonly scheme = matchMedia("(prefers-color-scheme: dark)");
 
@@ -133,8 +135,7 @@ export class GraphView {
     for (const edge of drawing.edges.values()) {
       const curve = bend(edge);
       const isSelected = this.isSelected("edge", edge.key);
-      // Arrows of other addresses step back behind those of the chosen one.
-      const isFaint = this.selection?.kind === "vertex" && ![edge.from, edge.to].includes(this.selection.id);
+      const isFaint = this.isFaint(edge);
       const color = colors.get(edge.token) ?? "#999999";
       graph.mergeEdgeWithKey(edge.key, edge.from, edge.to, {
         type: curve === 0 ? "arrow" : "curved",
@@ -142,9 +143,7 @@ export class GraphView {
         bend: curve,
         size: width(edge) + (isSelected ? 2 : 0),
         color: isSelected ? this.colors.accent : isFaint ? mixed(color, this.colors.paper, FAINT) : color,
-        label:
-          roundedAmount(drawing.tokens, edge.token, edge.amount, edge.kind, edge.count) +
-          (edge.count > 1 ? `  ×${edge.count}` : ""),
+        label: amountLine(drawing.tokens, edge),
         at: labelAt(degree.get(edge.from) ?? 0, degree.get(edge.to) ?? 0),
         zIndex: isSelected ? 1 : 0,
       });
@@ -154,6 +153,20 @@ export class GraphView {
     const isStill = !animated || matchMedia("(prefers-reduced-motion: reduce)").matches || drawing.vertices.size > 500;
     if (isStill) for (const [id, place] of Object.entries(targets)) graph.mergeNodeAttributes(id, place);
     else this.stopMoving = animateNodes(graph, targets, { duration: 260, easing: "quadraticOut" });
+  }
+
+  /** Arrows of other addresses step back behind those of the chosen one, and those outside of a range. */
+  private isFaint({ from, to, first, last }: DrawnEdge): boolean {
+    const { selection, range } = this;
+    if (range !== null) return last.block < range[0] || first.block > range[1];
+    return selection?.kind === "vertex" && ![from, to].includes(selection.id);
+  }
+
+  /** Shows which arrows a range would leave, until the next drawing. */
+  preview(range: Range): void {
+    this.range = range;
+    if (this.drawing !== null) this.show(this.drawing, false);
+    this.range = null;
   }
 
   private isSelected(kind: string, id: string): boolean {

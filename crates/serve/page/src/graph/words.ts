@@ -1,7 +1,7 @@
 // A drawing and its parts in words, for titles and screen readers.
 
 import { plain, plural, short } from "../base/format.ts";
-import { roundedAmount } from "../base/tokens.ts";
+import { roundedAmount, symbol } from "../base/tokens.ts";
 import type { Drawing } from "./drawing.ts";
 import type { Recipe } from "./recipe.ts";
 import { lines } from "./style.ts";
@@ -10,8 +10,9 @@ import { lines } from "./style.ts";
 export function titleOf(recipe: Recipe, drawing: Drawing): string {
   const [first, ...rest] = recipe.roots;
   if (first === undefined) {
-    const step = recipe.steps.find(({ kind }) => kind === "transaction");
-    return step?.kind === "transaction" ? `Transaction ${short(step.hash)}` : "Drawing";
+    const [step] = recipe.steps;
+    if (step?.kind === "transaction") return `Transaction ${short(step.hash)}`;
+    return step?.kind === "token" ? `Newest transfers of ${symbol(drawing.tokens, step.token)}` : "Drawing";
   }
   const label = drawing.vertices.get(first)?.label;
   const name = label ? `${plain(label.name)} (${short(first)})` : short(first);

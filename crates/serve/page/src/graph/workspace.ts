@@ -7,6 +7,7 @@ import { NATIVE } from "../base/tokens.ts";
 import type { Address, AddressAnswer, Info, PathAnswer, TokenId, Tokens, TransfersAnswer } from "../base/types.ts";
 import { draw, type Drawing } from "./drawing.ts";
 import { caseFile, readCase } from "./files.ts";
+import { type FollowForm, NO_FOLLOW } from "./follow.ts";
 import { keyOf, loadFlow, Parts } from "./parts.ts";
 import { NO_PATH, type PathForm, pathStep } from "./path.ts";
 import {
@@ -20,7 +21,7 @@ import {
   withNote,
   withStep,
 } from "./recipe.ts";
-import { keepRecipe, keptRecipe, type Named, remarksOf, startOf, tokenOf } from "./start.ts";
+import { isEmpty, keepRecipe, keptRecipe, type Named, remarksOf, startOf, tokenOf } from "./start.ts";
 import type { Selection } from "./pointer.ts";
 import { describe, titleOf } from "./words.ts";
 
@@ -36,6 +37,7 @@ export class Workspace {
   pathFrom: Address | null = null;
   /** What is typed into the form of a path. */
   readonly pathForm: PathForm = { ...NO_PATH };
+  readonly followForm: FollowForm = { ...NO_FOLLOW };
   isBusy = false;
   error: unknown = null;
   remarks: string[] = []; // What a URL asked for, and the drawing does not do.
@@ -127,6 +129,7 @@ export class Workspace {
     return this.inTurn(async () => {
       const kept = this.recipe === EMPTY ? keptRecipe() : null;
       if (kept !== null && (await this.take(kept, () => this.history.reset(kept)))) return;
+      if (isEmpty(named)) return;
       this.endPath();
       this.begin();
       try {
@@ -136,14 +139,19 @@ export class Workspace {
         if (token !== "" && filters.min !== "") filters.decimals = await this.decimals(token);
         const recipe = { ...asked, filters };
         const done = (): void => (this.recipe === EMPTY ? this.history.reset(recipe) : this.history.push(recipe));
-        await this.take(recipe, done, this.parts.withoutFile());
+        const isDone = await this.take(recipe, done, this.parts.withoutFile());
+        if (!isDone && this.recipe === EMPTY) {
+          // The filters can be changed before it is asked for again.
+          this.history.reset(recipe);
+          this.changed(true);
+        }
         this.remarks = remarksOf(named);
         if (this.remarks.length > 0) this.changed(false);
       } catch (error) {
         this.fail(error);
       }
       const [root] = named.roots;
-      if (root !== undefined) this.select({ kind: "vertex", id: root });
+      if (root !== undefined && this.drawing.vertices.has(root)) this.select({ kind: "vertex", id: root });
     });
   }
 
@@ -180,20 +188,12 @@ export class Workspace {
     return this.apply((recipe) => ({ ...recipe, hidden: [...recipe.hidden, address] }));
   }
 
-  showHidden(): Promise<boolean> {
-    return this.apply((recipe) => ({ ...recipe, hidden: [] }));
-  }
-
   note(address: Address, text: string): Promise<boolean> {
     return this.apply((recipe) => withNote(recipe, address, text.trim()));
   }
 
   pin(id: string, x: number, y: number): void {
     void this.apply((recipe) => ({ ...recipe, pins: { ...recipe.pins, [id]: [Math.round(x), Math.round(y)] } }));
-  }
-
-  unpin(): Promise<boolean> {
-    return this.apply((recipe) => ({ ...recipe, pins: {} }));
   }
 
   /** The decimals of a token; of one that was never drawn, as a transfer of it has them. */

@@ -99,7 +99,7 @@ export async function addressPage(address: string, info: Info): Promise<HTMLElem
     ],
     balances,
   );
-  const approvals = approvalsCard(address);
+  const approvals = approvalsCard(address, info);
   const statement = statementCard(address, info);
   return h(
     "main",

@@ -4,6 +4,7 @@ import type { Approval, ApprovalsAnswer } from "../base/account.ts";
 import { ask } from "../base/api.ts";
 import { announce, fill, h } from "../base/dom.ts";
 import { count, minute, plain, plural, second } from "../base/format.ts";
+import type { Info } from "../base/types.ts";
 import {
   addressLink,
   amount,
@@ -67,9 +68,12 @@ function shown(answer: ApprovalsAnswer, isSpender: boolean): (Node | null)[] {
 }
 
 /** The approvals that an address gave, and those that others gave to it. */
-export function approvalsCard(address: string): HTMLElement {
+export function approvalsCard(address: string, info: Info): HTMLElement {
+  // Of the blocks that the node has. The answer says what it lacks.
+  const [first = 0] = info.blocks;
+  const blocks = first > 0 ? `${first}:` : "";
   const load = async (isSpender: boolean, signal: AbortSignal): Promise<(Node | null)[]> =>
-    shown(await ask<ApprovalsAnswer>("approvals", { address, as_spender: isSpender }, signal), isSpender);
+    shown(await ask<ApprovalsAnswer>("approvals", { address, as_spender: isSpender, blocks }, signal), isSpender);
   return lazyCard("Approvals", async (signal) => {
     const box = h("div", { class: "list" }, ...(await load(false, signal)));
     const choices = ["Given by this address", "Given to this address"].map((text, at) =>

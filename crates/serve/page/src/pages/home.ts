@@ -1,12 +1,12 @@
 // The first page: the search, and what the server has.
 
 import { ask } from "../base/api.ts";
-import { h, put } from "../base/dom.ts";
-import { count, plural, second } from "../base/format.ts";
+import { caseInput, h, ICONS, put } from "../base/dom.ts";
+import { count, minute, plural } from "../base/format.ts";
 import { blockPath, patternsPath } from "../base/route.ts";
 import { Search } from "../base/search.ts";
 import type { BlockAnswer, Info } from "../base/types.ts";
-import { facts, gaps } from "../base/widgets.ts";
+import { action, facts, gaps } from "../base/widgets.ts";
 
 /** Blocks that the first page lists. */
 const BLOCKS = 5;
@@ -33,7 +33,7 @@ function latest(info: Info): HTMLElement {
             { href: blockPath(number) },
             h("span", { class: "mono" }, count(number)),
             h("span", { class: "muted" }, plural(transactions.length, "transaction")),
-            h("span", { class: "muted" }, second(time)),
+            h("span", { class: "muted" }, minute(time)),
           ),
         ),
       );
@@ -42,8 +42,19 @@ function latest(info: Info): HTMLElement {
   return list;
 }
 
-export function home(info: Info, go: (path: string) => void): HTMLElement {
-  const search = new Search("start", "Address, transaction, block, token or label", go);
+/** Begins with a case that was saved. */
+function caseButton(open: (file: File) => void): HTMLElement {
+  const input = caseInput(open);
+  return h(
+    "span",
+    {},
+    action(ICONS.open, "Open a saved case", () => input.click()),
+    input,
+  );
+}
+
+export function home(info: Info, go: (path: string) => void, open: (file: File) => void): HTMLElement {
+  const search = new Search("start", "Address, hash, block, token, label", go);
   const has = (is: boolean, yes: string, no: string): string => (is ? yes : no);
   const [first, last] = info.blocks;
   return h(
@@ -53,7 +64,12 @@ export function home(info: Info, go: (path: string) => void): HTMLElement {
     h("p", { class: "lead" }, "From the files of your own node. Nothing that you look up reaches anyone else."),
     search.element,
     latest(info),
-    h("p", {}, h("a", { href: patternsPath() }, "Look for patterns that fraud, laundering and services leave behind")),
+    h(
+      "div",
+      { class: "begin" },
+      caseButton(open),
+      h("a", { href: patternsPath(), class: "button" }, "Look for patterns"),
+    ),
     facts([
       [
         "Blocks with receipts",

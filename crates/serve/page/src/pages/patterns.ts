@@ -3,6 +3,7 @@
 import { ask } from "../base/api.ts";
 import { blocksOf, ends } from "../base/blocks.ts";
 import { announce, fill, h } from "../base/dom.ts";
+import { labeled, textField } from "../base/forms.ts";
 import { count, plain, plural } from "../base/format.ts";
 import { patternsPath } from "../base/route.ts";
 import { NATIVE } from "../base/tokens.ts";
@@ -54,7 +55,7 @@ function findings(answer: PatternsAnswer, pattern: string): HTMLElement {
       { name: "Addresses", cell: ({ addresses }) => count(addresses), isNumber: true },
       { name: "First block", cell: ({ first_block }) => blockLink(first_block) },
       { name: "Last block", cell: ({ last_block }) => blockLink(last_block) },
-      { name: "Note", cell: ({ note }) => plain(note, 200) },
+      { name: "Note", cell: ({ note }) => plain(note, 300), isLong: true },
     ],
     listed(answer, pattern),
   );
@@ -91,14 +92,8 @@ export async function patternsPage(blocks: string, info: Info, go: (path: string
   const first = Math.max(info.tip.number + 1 - BLOCKS, 0);
   const asked = blocks === "" ? `${first}:${info.tip.number + 1}` : blocks;
   const [from, until] = ends(asked);
-  const field = (id: string, text: string): HTMLInputElement => {
-    const input = h("input", { type: "text", id, size: 11, placeholder: "block or date", autocomplete: "off" });
-    input.value = text;
-    return input;
-  };
+  const field = (id: string, value: string): HTMLInputElement => textField(id, "block or date", { size: 11, value });
   const [begin, end] = [field("patterns-from", from), field("patterns-until", until)];
-  const filter = (input: HTMLInputElement, name: string): HTMLElement =>
-    h("div", { class: "filter" }, h("label", { for: input.id }, name), input);
   const box = h("div", { class: "list" });
   const trouble = h("div");
   const list = (limit: number): void => {
@@ -142,8 +137,8 @@ export async function patternsPage(blocks: string, info: Info, go: (path: string
             find();
           },
         },
-        filter(begin, "From"),
-        filter(end, "Before"),
+        labeled("From", begin),
+        labeled("Before", end),
         h("button", { type: "submit", class: "button primary" }, "Find"),
       ),
       trouble,

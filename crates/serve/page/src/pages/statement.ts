@@ -4,6 +4,7 @@ import type { AssetBalance, Movement, StatementAnswer } from "../base/account.ts
 import { ask, askFile, type Parameters } from "../base/api.ts";
 import { blocksOf } from "../base/blocks.ts";
 import { announce, download, fill, h, ICONS } from "../base/dom.ts";
+import { checkbox, checked, choice, labeled, textField } from "../base/forms.ts";
 import { count, date, integer, plain, plural, second } from "../base/format.ts";
 import { exactAmount, NATIVE } from "../base/tokens.ts";
 import type { Info } from "../base/types.ts";
@@ -142,17 +143,13 @@ function shown(answer: StatementAnswer): (Node | null)[] {
 }
 
 export function statementCard(address: string, info: Info): HTMLElement {
-  const field = (id: string, size: number, placeholder: string): HTMLInputElement =>
-    h("input", { type: "text", id, size, placeholder, autocomplete: "off", spellcheck: "false" });
-  const inYear = field("statement-year", 5, "all");
-  inYear.value = date(info.tip.time).slice(0, 4);
-  const from = field("statement-from", 11, "block or date");
-  const until = field("statement-until", 11, "block or date");
-  const inside = h("input", { type: "checkbox", id: "statement-internal" });
-  const choice = h(
-    "select",
-    { id: "statement-file" },
-    ...Object.entries(FILES).map(([name, [text]]) => h("option", { value: name }, text)),
+  const inYear = textField("statement-year", "all", { size: 5, value: date(info.tip.time).slice(0, 4) });
+  const from = textField("statement-from", "block or date", { size: 11 });
+  const until = textField("statement-until", "block or date", { size: 11 });
+  const inside = checkbox("statement-internal");
+  const file = choice(
+    "statement-file",
+    Object.entries(FILES).map(([name, [text]]) => [name, text]),
   );
   // A year and a range exclude each other.
   inYear.addEventListener("input", () => void (inYear.value !== "" && ((from.value = ""), (until.value = ""))));
@@ -179,8 +176,6 @@ export function statementCard(address: string, info: Info): HTMLElement {
       announce(`${title} is saved`);
       return [h("p", { class: "muted" }, `${title} is saved.`)];
     });
-  const filter = (input: HTMLElement, name: string): HTMLElement =>
-    h("div", { class: "filter" }, h("label", { for: input.id }, name), input);
   return card(
     "Statement",
     h(
@@ -198,19 +193,19 @@ export function statementCard(address: string, info: Info): HTMLElement {
           void show();
         },
       },
-      filter(inYear, "Year"),
-      filter(from, "From"),
-      filter(until, "Before"),
-      h("div", { class: "filter check" }, inside, h("label", { for: "statement-internal" }, "execute every block")),
+      labeled("Year", inYear),
+      labeled("From", from),
+      labeled("Before", until),
+      checked(inside, "execute every block"),
       h("button", { type: "submit", class: "button primary" }, "Show"),
     ),
     h(
       "div",
       { class: "statement" },
-      filter(choice, "Table"),
+      labeled("Table", file),
       action(ICONS.save, "Download CSV", () => {
-        const [, parameters] = FILES[choice.value] ?? ["", {}];
-        void save(choice.value, parameters);
+        const [, parameters] = FILES[file.value] ?? ["", {}];
+        void save(file.value, parameters);
       }),
       action(ICONS.save, "Download JSON", () => void save("statement", { format: "json" })),
     ),

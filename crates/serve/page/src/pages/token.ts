@@ -1,9 +1,9 @@
 // The page of a token: its holders and transfers.
 
-import { ask } from "../base/api.ts";
-import { h } from "../base/dom.ts";
-import { count, integer, plain, plural, short } from "../base/format.ts";
-import { addressPath, graphPath } from "../base/route.ts";
+import { ask, besidesRows } from "../base/api.ts";
+import { h, icon, ICONS } from "../base/dom.ts";
+import { count, integer, percent, plain, plural, short } from "../base/format.ts";
+import { addressPath, graphPath, tokenGraphPath } from "../base/route.ts";
 import { symbol } from "../base/tokens.ts";
 import type { Info, TokenAnswer, Tokens } from "../base/types.ts";
 import { addressLink, amount, card, copy, facts, foot, heading, table } from "../base/widgets.ts";
@@ -15,13 +15,18 @@ export async function tokenPage(id: string, info: Info): Promise<HTMLElement> {
   const tokens: Tokens = { [id]: token };
   const sum = holders.reduce((all, holder) => all + integer(holder.amount), 0n);
   const share = (value: string): string =>
-    sum === 0n ? "" : `${(Number((integer(value) * 10_000n) / sum) / 100).toFixed(2)} %`;
+    sum === 0n ? "" : percent(Number((integer(value) * 1_000_000n) / sum) / 10_000);
   type Row = TokenAnswer["holders"][number];
   const contract = h("span", {}, h("a", { href: addressPath(id), class: "mono wrap" }, id), copy(id, "address"));
   return h(
     "main",
     { id: "main", class: "page" },
-    heading("Token", symbol(tokens, id), false),
+    heading(
+      "Token",
+      symbol(tokens, id),
+      false,
+      h("a", { href: tokenGraphPath(id), class: "button primary" }, icon(ICONS.graph), "Graph"),
+    ),
     h(
       "div",
       { class: "columns" },
@@ -34,7 +39,7 @@ export async function tokenPage(id: string, info: Info): Promise<HTMLElement> {
           ["Transfers", answer.transfers === null ? null : count(answer.transfers)],
         ]),
         h("p", { class: "muted" }, "The name and the symbol come from the contract. Any contract can claim them."),
-        ...foot(answer),
+        ...foot({ ...answer, incomplete: besidesRows(answer) }),
       ),
       card(
         "Holders",

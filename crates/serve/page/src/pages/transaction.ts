@@ -2,69 +2,19 @@
 
 import { ask } from "../base/api.ts";
 import { h, icon, ICONS } from "../base/dom.ts";
-import { count, exact, integer, plain, second, short } from "../base/format.ts";
+import { count, exact, integer, plain, plural, second, short } from "../base/format.ts";
+import { transactionGraphPath } from "../base/route.ts";
 import { NATIVE } from "../base/tokens.ts";
-import type { Call, Info, LogRow, StateChange, Swap, Tokens, TransactionAnswer } from "../base/types.ts";
-import { addressLink, amount, blockLink, card, facts, foot, heading, table } from "../base/widgets.ts";
+import type { Info, LogRow, StateChange, Swap, Tokens, TransactionAnswer } from "../base/types.ts";
+import { addressLink, amount, blockLink, card, copy, facts, foot, heading, table } from "../base/widgets.ts";
 import { coinOf } from "./address.ts";
+import { callTree } from "./calls.ts";
 import { type Labels, transferColumns } from "./transfers.ts";
-
-/** Calls that one tree shows. */
-const CALLS_MAX = 2_000;
 
 export function status(value: number | boolean | null): HTMLElement {
   if (value === null) return h("span", { class: "muted" }, "unknown");
   const isGood = value === true || value === 1;
   return h("span", { class: isGood ? "good" : "bad" }, isGood ? "succeeded" : "failed");
-}
-
-/** A tree of calls as nested lists. Those that hang deep are closed at first. */
-function callTree(root: Call, tokens: Tokens): HTMLElement {
-  let left = CALLS_MAX;
-  const line = (call: Call): HTMLElement => {
-    const value = integer(call.value);
-    const name = call.method
-      ? plain(call.method, 60)
-      : (call.input?.length ?? 0) >= 10
-        ? (call.input?.slice(0, 10) ?? "")
-        : "";
-    return h(
-      "span",
-      { class: call.error ? "call failed" : "call" },
-      h("span", { class: "type" }, call.type.toLowerCase()),
-      addressLink(call.to ?? null),
-      name !== "" && h("code", {}, name),
-      value > 0n && amount(tokens, NATIVE, value.toString()),
-      call.gasUsed && h("span", { class: "muted" }, `${count(Number(integer(call.gasUsed)))} gas`),
-      call.error && h("span", { class: "bad" }, plain(call.revertReason ?? call.error, 120)),
-    );
-  };
-  const branch = (call: Call, depth: number): HTMLElement => {
-    left -= 1;
-    const inner = call.calls ?? [];
-    if (inner.length === 0 || left <= 0) return h("li", { class: "end" }, line(call));
-    const children: HTMLElement[] = [];
-    for (const child of inner) {
-      if (left <= 0) {
-        children.push(h("li", { class: "muted" }, "More calls are not shown."));
-        break;
-      }
-      children.push(branch(child, depth + 1));
-    }
-    const list = h("ul", { hidden: depth >= 4 }, ...children);
-    const toggle = h("button", {
-      type: "button",
-      class: "toggle",
-      "aria-label": "Inner calls",
-      "aria-expanded": String(!list.hidden),
-      onclick: () => {
-        list.hidden = !list.hidden;
-        toggle.setAttribute("aria-expanded", String(!list.hidden));
-      },
-    });
-    return h("li", {}, toggle, line(call), list);
-  };
-  return h("ul", { class: "calls" }, branch(root, 0));
 }
 
 /** Who gave what for what, and those of whom the transfers do not say it. */
@@ -86,50 +36,63 @@ function swapTable({ swaps, unresolved }: TransactionAnswer, tokens: Tokens, lab
   return swaps.length === 0 ? [unclear] : [rows, unclear];
 }
 
-function logTable(logs: LogRow[]): HTMLElement {
-  const event = (log: LogRow): HTMLElement =>
-    log.event === null
-      ? h("code", {}, log.topics[0] === undefined ? "anonymous" : short(log.topics[0], 8))
-      : h("code", {}, plain(log.event, 300));
+function logTable(logs: LogRow[], labels: Labels): HTMLElement {
+  const event = ({ event, topics }: LogRow): HTMLElement => {
+    if (event !== null) return h("code", {}, plain(event, 2_000));
+    const lines = topics.map((topic) => h("code", { class: "line", title: topic }, short(topic, 8)));
+    return h("span", {}, ...(topics.length === 0 ? ["anonymous"] : lines));
+  };
   return table(
     "Logs",
     [
       { name: "No.", cell: ({ index }: LogRow) => String(index), isNumber: true },
-      { name: "Contract", cell: ({ address }) => addressLink(address) },
-      { name: "Event", cell: event },
+      { name: "Contract", cell: ({ address }) => addressLink(address, labels[address]) },
+      { name: "Event", cell: event, isLong: true },
       { name: "Data", cell: ({ data }) => h("code", { title: data.slice(0, 2_000) }, short(data, 8)) },
     ],
     logs,
   );
 }
 
-function stateTable(changes: StateChange[], decimals: number): HTMLElement {
-  type Row = { address: string; what: string; before: string; after: string };
-  const rows = changes.flatMap(({ address, balance, nonce, slots }): Row[] => {
+/** A word of the storage without its leading zeros, so that small numbers are seen. */
+const word = (hex: string): string => hex.replace(/^0x0+(?=.)/, "0x");
+
+function stateTable(changes: StateChange[], decimals: number, labels: Labels): HTMLElement {
+  type Row = { address: string; what: string; title?: string; before: string; after: string };
+  const rows = changes.flatMap(({ address, balance, nonce, created, destroyed, slots }): Row[] => {
     const all: Row[] = [];
+    if (created) all.push({ address, what: "account", before: "", after: "created" });
     if (balance)
       all.push({ address, what: "balance", before: exact(balance[0], decimals), after: exact(balance[1], decimals) });
     if (nonce) all.push({ address, what: "nonce", before: String(nonce[0]), after: String(nonce[1]) });
-    return [
-      ...all,
-      ...slots.map(({ slot, before, after }) => ({
+    for (const { slot, before, after } of slots)
+      all.push({
         address,
-        what: `slot ${short(slot, 8)}`,
-        before: short(before, 10),
-        after: short(after, 10),
-      })),
-    ];
+        what: `slot ${short(word(slot), 8)}`,
+        title: slot,
+        before: word(before),
+        after: word(after),
+      });
+    if (destroyed) all.push({ address, what: "account", before: "", after: "destroyed" });
+    return all;
   });
+  const code = (text: string): HTMLElement => h("code", { class: "wrap" }, text);
   return table(
     "Changes of state",
     [
-      { name: "Account", cell: ({ address }: Row) => addressLink(address) },
-      { name: "Part", cell: ({ what }) => what },
-      { name: "Before", cell: ({ before }) => h("code", {}, before), isNumber: true },
-      { name: "After", cell: ({ after }) => h("code", {}, after), isNumber: true },
+      { name: "Account", cell: ({ address }: Row) => addressLink(address, labels[address]) },
+      { name: "Part", cell: ({ what, title }) => h("span", { title }, what) },
+      { name: "Before", cell: ({ before }) => code(before), isLong: true },
+      { name: "After", cell: ({ after }) => code(after), isLong: true },
     ],
     rows,
   );
+}
+
+/** The size of the input, and a button that copies it. */
+function inputFact(input: string): HTMLElement | null {
+  const bytes = (input.length - 2) / 2;
+  return bytes <= 0 ? null : h("span", {}, plural(bytes, "byte"), copy(input, "input"));
 }
 
 export async function transactionPage(hash: string, info: Info): Promise<HTMLElement> {
@@ -137,7 +100,7 @@ export async function transactionPage(hash: string, info: Info): Promise<HTMLEle
   const tokens: Tokens = { ...coinOf(info), ...answer.tokens };
   const labels = answer.labels ?? {};
   const gas = answer.gas_used === null ? null : count(Number(answer.gas_used));
-  const graph = h("a", { href: `#/graph/tx/${hash}`, class: "button primary" }, icon(ICONS.graph), "Graph");
+  const graph = h("a", { href: transactionGraphPath(hash), class: "button primary" }, icon(ICONS.graph), "Graph");
   const price = answer.gas_price === null ? null : `${exact(integer(answer.gas_price), 9)} gwei`;
   return h(
     "main",
@@ -154,7 +117,8 @@ export async function transactionPage(hash: string, info: Info): Promise<HTMLEle
           ["Reason", answer.reason ? h("span", { class: "bad" }, plain(answer.reason, 200)) : null],
           ["Created", answer.created === null ? null : addressLink(answer.created)],
           ["Value", amount(tokens, NATIVE, answer.value)],
-          ["Method", answer.method === null ? null : h("code", {}, plain(answer.method, 120))],
+          ["Method", answer.method === null ? null : h("code", {}, plain(answer.method, 2_000))],
+          ["Input", inputFact(answer.input)],
           ["Time (UTC)", second(answer.time)],
           [
             "Block",
@@ -174,8 +138,8 @@ export async function transactionPage(hash: string, info: Info): Promise<HTMLEle
     ),
     card("Movements", table("Movements", transferColumns(tokens, labels, null, false), answer.transfers)),
     answer.swaps.length + answer.unresolved.length === 0 ? null : card("Swaps", ...swapTable(answer, tokens, labels)),
-    answer.calls === null ? null : card("Calls", callTree(answer.calls, tokens)),
-    card("Logs", logTable(answer.logs)),
-    answer.state === null ? null : card("Changes of state", stateTable(answer.state, info.coin.decimals)),
+    answer.calls === null ? null : card("Calls", callTree({ method: answer.method, ...answer.calls }, tokens, labels)),
+    card("Logs", logTable(answer.logs, labels)),
+    answer.state === null ? null : card("Changes of state", stateTable(answer.state, info.coin.decimals, labels)),
   );
 }

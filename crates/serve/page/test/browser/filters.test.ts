@@ -96,6 +96,7 @@ test("a filter by kind says that there are more arrows", () =>
       await page.keyboard.press("Escape");
       await page.click(".canvas", { position: { x: 5, y: 5 } });
       await page.waitForSelector(".panel .gaps:has-text('only the arrows shown were filtered by kind (native)')");
+      await page.waitForSelector(".panel p:text-is('They do not choose by kind (native).')");
       await page.keyboard.press("t");
       await page.waitForSelector(`.groups button:has-text('7 more arrows')`);
     },

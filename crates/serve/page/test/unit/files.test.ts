@@ -5,6 +5,7 @@ import { caseFile, csv, dot, field, page, quoted, readCase } from "../../src/gra
 import { aboutOf } from "../../src/graph/about.ts";
 import type { Parts } from "../../src/graph/parts.ts";
 import { EMPTY } from "../../src/graph/recipe.ts";
+import { compressed, graphSense } from "../../src/graph/graphsense.ts";
 import { svg, xml } from "../../src/graph/svg.ts";
 import type { Info } from "../../src/base/types.ts";
 import { address, drawn, edge, neighbors, part, TOKEN, TOKENS } from "./made.ts";
@@ -105,7 +106,7 @@ test("files say of which blocks they are, how they are filtered, and what they l
   const drawing = draw(recipe, parts);
   const { lines, missing } = aboutOf(INFO, recipe, parts, drawing, TOKENS);
   assert.deepEqual(lines, [
-    "Chain (chain 7), up to blocks 800 to 950, as the answers are of different times, by txgraph 1.2.",
+    "Chain 7, up to blocks 800 to 950, as the answers are of different times, by txgraph 1.2.",
     `Filters: token USD (${TOKEN}), kind erc20, blocks 10:20, at least 1.5 USD.`,
   ]);
   assert.deepEqual(missing, [
@@ -121,7 +122,7 @@ test("files say of which blocks they are, how they are filtered, and what they l
   assert.doesNotMatch(svg(drawing, "t"), /class="about"/);
   const [head = "", first = ""] = csv(drawing, lines.join(" ")).split("\n");
   assert.ok(head.endsWith(",last_transaction,about") && first.endsWith('at least 1.5 USD."'), first);
-  assert.match(dot(drawing, "t", lines.join(" ")), /comment="Chain \(chain 7\), up to blocks/);
+  assert.match(dot(drawing, "t", lines.join(" ")), /comment="Chain 7, up to blocks/);
 });
 
 test("files say that answers are from a file", () => {
@@ -147,13 +148,52 @@ test("the block of a file is that of its answers, and not that of now", () => {
     );
     return aboutOf(INFO, recipe, parts, draw(recipe, parts), {}).lines.join("|");
   };
-  assert.equal(line(800, 800), "Chain (chain 7), up to block 800, by txgraph 1.2.");
-  assert.equal(line(900), "Chain (chain 7), up to block 900 of 2024-01-01 00:00:00 UTC, by txgraph 1.2.");
-  assert.equal(line(undefined), "Chain (chain 7), up to an unknown block, by txgraph 1.2.");
+  assert.equal(line(800, 800), "Chain 7, up to block 800, by txgraph 1.2.");
+  assert.equal(line(900), "Chain 7, up to block 900 of 2024-01-01 00:00:00 UTC, by txgraph 1.2.");
+  assert.equal(line(undefined), "Chain 7, up to an unknown block, by txgraph 1.2.");
   assert.match(line(800, null), /up to block 800 \(some answers: up to an unknown block\)/);
 });
 
 test("the legend says how many tokens it leaves out", () => {
   const edges = Array.from({ length: 15 }, (_, index) => edge(1, 2, { token: address(0xa000 + index) }));
   assert.match(svg(draw(...drawn([1], [[neighbors(1, "out"), part(edges)]])), "t"), />and 3 more tokens</);
+});
+
+/** The text of a save file of GraphSense. */
+function unpacked(bytes: Uint8Array<ArrayBuffer>): string {
+  const view = new DataView(bytes.buffer);
+  const known = Array.from({ length: 256 }, (_, code) => String.fromCharCode(code));
+  let [text, before] = ["", ""];
+  for (let at = 0; at < bytes.length; at += 4) {
+    const word = known[view.getUint32(at, true)] ?? before + (before[0] ?? "");
+    if (before !== "") known.push(before + (word[0] ?? ""));
+    text += word;
+    before = word;
+  }
+  return text;
+}
+
+test("files for GraphSense have addresses, labels and pairs", () => {
+  const numbers = (text: string): number[] => [...new Uint32Array(compressed(text).buffer)];
+  assert.deepEqual(numbers("aaaa"), [97, 256, 97]);
+  const words = [84, 79, 66, 69, 79, 82, 78, 79, 84, 256, 258, 260, 265, 259, 261, 263];
+  assert.deepEqual(numbers("TOBEORNOTTOBEORTOBEORNOT"), words);
+  const label = { name: "Köln", category: "mixer" };
+  const edges = [edge(2, 1, { to_label: label }), edge(1, 2, { token: "native" }), edge(1, 3)];
+  const drawing = draw(...drawn([1], [[neighbors(1, "out"), part(edges, { more: 4 })]]));
+  const file = unpacked(graphSense(1, drawing, "title"));
+  const content = JSON.parse(Buffer.from(file, "base64").toString()) as unknown[][];
+  const [format, version, title, places = [], transactions, notes, pairs] = content;
+  assert.deepEqual([format, version, title, transactions], ["pathfinder", "1", "title", []]);
+  const id = (number: number): unknown[] => ["eth", address(number)];
+  assert.deepEqual(
+    places.map((place) => (place as unknown[])[0]),
+    [id(1), id(2), id(3)],
+  );
+  assert.deepEqual(notes, [[id(1), "∞ Köln", [214 / 255, 184 / 255, 240 / 255, 1]]]);
+  assert.deepEqual(pairs, [
+    [id(1), id(2), []],
+    [id(1), id(3), []],
+  ]);
+  assert.throws(() => graphSense(5, drawing, "title"), /no chain 5/);
 });

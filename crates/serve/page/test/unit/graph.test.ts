@@ -6,7 +6,7 @@ import { fold } from "../../src/graph/fold.ts";
 import { apart } from "../../src/graph/layout.ts";
 import { merge } from "../../src/graph/parts.ts";
 import { around, collapsed, EMPTY, expanded, History, withNote } from "../../src/graph/recipe.ts";
-import { bend, KINDS, look, mixed, tokenColors } from "../../src/graph/style.ts";
+import { bend, kindOf, KINDS, look, mixed, tokenColors } from "../../src/graph/style.ts";
 import type { Edge } from "../../src/base/types.ts";
 import { address, drawn, edge, neighbors, part, random, TOKEN } from "./made.ts";
 
@@ -119,8 +119,8 @@ test("arrows of two kinds of one token do not become one, also in groups", () =>
     ],
   );
   const many = Array.from({ length: 50 }, (_, index) => both(100 + index)).flat();
-  const grouped = fold(many, new Set([address(1)]), 20).edges.filter(({ edges }) => edges > 1);
-  assert.deepEqual(grouped.map(({ kind, edges }) => [kind, edges]).sort(), [
+  const grouped = fold(many, new Set([address(1)]), 20).edges.filter(({ inner }) => inner.length > 1);
+  assert.deepEqual(grouped.map(({ kind, inner }) => [kind, inner.length]).sort(), [
     ["erc20", 45],
     ["erc721", 45],
   ]);
@@ -134,6 +134,25 @@ test("a filter by kind says that it had only the arrows of the answers", () => {
   const text = "only the arrows shown were filtered by kind (erc20); more exist";
   assert.deepEqual(draw(...drawn([1], answers, { filters })).incomplete, [text]);
   assert.deepEqual(draw(...drawn([1], answers)).incomplete, []);
+});
+
+test("a filter by label keeps the arrows that have one of its kind", () => {
+  const [cex, mixer] = [
+    { name: "a", category: "cex", kind: "exchange" },
+    { name: "b", category: "mixer" },
+  ];
+  const edges = [edge(1, 2, { to_label: cex }), edge(1, 3, { to_label: mixer }), edge(2, 4), edge(1, 5)];
+  const drawnWith = (category: string): string[] => {
+    const filters = { ...EMPTY.filters, category };
+    const drawing = draw(...drawn([1], [[neighbors(1, "out"), part(edges)]], { filters }));
+    return [...drawing.edges.values()].map(({ to }) => to);
+  };
+  assert.deepEqual(drawnWith("exchange"), [address(2), address(4)]);
+  assert.deepEqual(drawnWith("mixer"), [address(3)]);
+  assert.deepEqual(drawnWith("any"), [address(2), address(3), address(4)]);
+  assert.deepEqual(drawnWith("scam"), []);
+  assert.equal(kindOf({ name: "c", category: "unheard" }), KINDS.other);
+  assert.equal(kindOf(cex), KINDS.exchange);
 });
 
 test("an arrow knows the block of its answer", () => {

@@ -10,6 +10,7 @@ import { address, drawn, edge, neighbors, part, TOKEN, TOKENS } from "./made.ts"
 const named = (roots: number[], query = "", transaction: string | null = null): Parameters<typeof startOf>[0] => ({
   roots: roots.map(address),
   transaction,
+  token: null,
   parameters: new URLSearchParams(query),
 });
 

@@ -36,7 +36,7 @@ beforeEach(() => {
 });
 
 const open = (space: Workspace): Promise<void> =>
-  space.open({ roots: [address(VICTIM)], transaction: null, parameters: new URLSearchParams() });
+  space.open({ roots: [address(VICTIM)], transaction: null, token: null, parameters: new URLSearchParams() });
 
 /** The receivers of all arrows. */
 const receivers = (space: Workspace): string[] => [...space.drawing.edges.values()].map(({ to }) => to);
