@@ -25,9 +25,6 @@ use txgraph_transfers::Transfer;
 const BATCH_TXS: u64 = 1 << 14;
 const BATCH_BLOCKS: u64 = 1 << 10;
 
-/// Blocks whose transactions are signed together, by one thread.
-const SIGNED_BLOCKS: usize = 16;
-
 /// A data directory that is being written.
 #[derive(Debug)]
 pub struct Appender {
@@ -121,7 +118,9 @@ impl Appender {
                     });
                     let orders: Vec<Order> = orders.collect();
                     // After an error the receiver is gone.
-                    if orders.is_empty() || send.send(make(&world, &orders)).is_err() {
+                    let bodies = orders.into_par_iter().map(|order| order.body(&world));
+                    let bodies: Vec<Body> = bodies.collect();
+                    if bodies.is_empty() || send.send(bodies).is_err() {
                         break;
                     }
                 }
@@ -245,11 +244,4 @@ impl Appender {
     pub fn sync(&mut self) -> Result<(), Error> {
         self.writer.sync()
     }
-}
-
-fn make(world: &World, orders: &[Order]) -> Vec<Body> {
-    orders
-        .par_chunks(SIGNED_BLOCKS)
-        .flat_map_iter(|orders| Body::make(world, orders))
-        .collect()
 }

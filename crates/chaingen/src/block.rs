@@ -7,10 +7,9 @@
 use super::{
     config::{self, ORDINARY_GAS_MAX, timestamp},
     draw::{self, Draw},
-    ecdsa,
-    encode::{StoredRow, compact},
+    encode::StoredRow,
     events::Move,
-    hashes::{hash_each, with_blooms},
+    executed::{ExecutedTransaction, fill_roots},
     intent::{Effect, Intent},
     scenarios::{NO_ROLE, Scenario},
     scene::Scene,
@@ -19,23 +18,21 @@ use super::{
     world::World,
 };
 use alloy_consensus::{
-    EthereumReceipt, EthereumTxEnvelope, EthereumTypedTransaction, SignableTransaction, TxEip1559,
-    TxEip2930, TxEip4844, TxEip7702, TxLegacy, TxType, proofs,
+    EthereumReceipt, EthereumTxEnvelope, EthereumTypedTransaction, Header, SignableTransaction,
+    TxEip1559, TxEip2930, TxEip4844, TxEip7702, TxLegacy, TxType,
 };
 use alloy_eips::{
-    eip2718::Encodable2718,
     eip2930::{AccessList, AccessListItem},
     eip4844::DATA_GAS_PER_BLOB,
     eip4895::Withdrawal,
     eip7702::{Authorization, SignedAuthorization},
 };
-use alloy_primitives::{Address, B256, Bloom, Signature, TxKind, U256};
+use alloy_primitives::{Address, TxKind, U256};
 use serde::{Deserialize, Serialize};
 use txgraph_transfers::{BlockTime, Kind, Transfer, testing::transfer};
 
 /// A transaction before it is signed, as reth stores it: without blob sidecars.
 type Transaction = EthereumTypedTransaction<TxEip4844>;
-type Signed = EthereumTxEnvelope<TxEip4844>;
 
 /// The highest fee per gas in wei, far above the base fee.
 const MAX_FEE: u128 = 100_000_000_000;
@@ -79,8 +76,7 @@ impl Order {
 
     /// Generates the block.
     pub(super) fn body(self, world: &World) -> Body {
-        let mut bodies = Body::make(world, &[self]);
-        bodies.pop().expect("one for each order")
+        Maker::new(world, self).make()
     }
 }
 
@@ -151,7 +147,7 @@ impl Counts {
     }
 }
 
-/// A block without its header.
+/// A block, except for what depends on its parent.
 #[derive(Debug)]
 pub(super) struct Body {
     pub(super) number: u64,
@@ -159,12 +155,8 @@ pub(super) struct Body {
     pub(super) signed_after: u64,
     pub(super) transactions: Vec<Done>,
     pub(super) withdrawals: Option<Vec<Withdrawal>>,
-    pub(super) transactions_root: B256,
-    pub(super) receipts_root: B256,
-    pub(super) logs_bloom: Bloom,
-    pub(super) gas_used: u64,
-    pub(super) blob_gas_used: u64,
-    pub(super) beneficiary: Address,
+    /// The parts of the header that do not depend on the parent.
+    pub(super) header: Header,
     /// The intended transfers, in total order.
     pub(super) transfers: Vec<Transfer>,
     pub(super) counts: Counts,
@@ -172,106 +164,70 @@ pub(super) struct Body {
     pub(super) scenario: Option<Scenario>,
 }
 
-impl Body {
-    /// Generates the bodies that `orders` describe. Their transactions are signed together.
-    pub(super) fn make(world: &World, orders: &[Order]) -> Vec<Self> {
-        let makers = orders.iter().map(|order| Maker::draft(world, order));
-        let makers: Vec<Maker<'_>> = makers.collect();
-        let transactions = makers.iter().flat_map(|maker| &maker.transactions);
-        let unsigned: Vec<_> = transactions.map(|it| it.encoded_for_signing()).collect();
-        let drafts = makers.iter().flat_map(|maker| &maker.drafts);
-        let keys = drafts.map(|(intent, _)| intent.signer.secret);
-        let messages: Vec<_> = keys.zip(hash_each(&unsigned)).collect();
-        let mut signatures = ecdsa::sign(&messages).into_iter();
-        let bodies = makers
-            .into_iter()
-            .map(|maker| maker.complete(&mut signatures));
-        bodies.collect()
-    }
-}
-
 /// A body during its generation.
 struct Maker<'a> {
     world: &'a World,
-    order: &'a Order,
+    order: Order,
     draw: Draw,
     signed: u64,
-    gas_used: u64,
     blobs_left: u64,
-    drafts: Vec<(Intent, Fee)>,
-    transactions: Vec<Transaction>,
-    withdrawals: Option<Vec<Withdrawal>>,
-    scenario: Option<Scenario>,
+    executed: Vec<ExecutedTransaction>,
+    body: Body,
 }
 
 impl<'a> Maker<'a> {
-    /// Draws everything that is in a block.
-    fn draft(world: &'a World, order: &'a Order) -> Self {
-        let mut maker = Self {
+    fn new(world: &'a World, order: Order) -> Self {
+        Self {
             world,
             order,
             draw: Draw::new(world.config.seed, "block", &[order.number, order.branch]),
             signed: order.signed_before,
-            gas_used: 0,
             blobs_left: BLOBS_MAX,
-            drafts: Vec::new(),
-            transactions: Vec::new(),
-            withdrawals: None,
-            scenario: None,
-        };
-        let scenario = Scenario::of(world, order.number)
-            .filter(|scenario| scenario.steps_at(order.number).next().is_some());
-        maker.ordinary(order.ordinary / 2);
-        if let Some(scenario) = &scenario {
-            for (at, step) in scenario.steps_at(order.number) {
-                let outsider = (step.by == NO_ROLE).then(|| maker.next_signer());
-                let intent = scenario.intent(world, at, outsider);
-                maker.include(intent);
-            }
+            executed: Vec::new(),
+            body: Body {
+                number: order.number,
+                signed_after: order.signed_after,
+                transactions: Vec::new(),
+                withdrawals: None,
+                header: Header::default(),
+                transfers: Vec::new(),
+                counts: Counts {
+                    blocks: 1,
+                    ..Counts::default()
+                },
+                scenario: None,
+            },
         }
-        maker.ordinary(order.ordinary - order.ordinary / 2);
-        maker.withdrawals = (order.number >= config::SHANGHAI).then(|| maker.withdrawals());
-        maker.scenario = scenario;
-        maker
     }
 
-    /// Makes the body, with the next signatures of `signatures`.
-    fn complete(mut self, signatures: &mut impl Iterator<Item = Signature>) -> Body {
-        let mut body = Body {
-            number: self.order.number,
-            signed_after: self.order.signed_after,
-            transactions: Vec::with_capacity(self.drafts.len()),
-            withdrawals: self.withdrawals,
-            transactions_root: B256::ZERO,
-            receipts_root: B256::ZERO,
-            logs_bloom: Bloom::ZERO,
-            gas_used: 0,
-            blob_gas_used: (BLOBS_MAX - self.blobs_left) * DATA_GAS_PER_BLOB,
-            beneficiary: draw::address(self.world.config.seed, "builder", &[self.draw.below(5)]),
-            transfers: Vec::new(),
-            counts: Counts {
-                blocks: 1,
-                ..Counts::default()
-            },
-            scenario: self.scenario,
-        };
-        let signed = self.transactions.into_iter().zip(signatures);
-        let signed = signed.map(|(transaction, signature)| transaction.into_envelope(signature));
-        let signed: Vec<Signed> = signed.collect();
-        let envelopes: Vec<_> = signed.iter().map(Signed::encoded_2718).collect();
-        // One after another, because they share a dictionary.
-        let stored: Vec<_> = signed.iter().map(compact).collect();
-        let transactions = stored.into_iter().zip(hash_each(&envelopes));
-        let receipts = self.drafts.into_iter().zip(transactions);
-        let receipts = receipts.map(|(draft, (row, hash))| body.record(draft, row, hash));
-        let receipts = with_blooms(receipts.collect());
-        body.record_withdrawals();
-        body.transactions_root = proofs::ordered_trie_root_encoded(&envelopes);
-        body.receipts_root = proofs::calculate_receipt_root(&receipts);
-        for receipt in &receipts {
-            body.logs_bloom |= receipt.logs_bloom;
+    /// Draws everything that is in the block.
+    fn make(mut self) -> Body {
+        let Order {
+            number, ordinary, ..
+        } = self.order;
+        let scenario = Scenario::of(self.world, number)
+            .filter(|scenario| scenario.steps_at(number).next().is_some());
+        self.ordinary(ordinary / 2);
+        if let Some(scenario) = &scenario {
+            for (at, step) in scenario.steps_at(number) {
+                let outsider = (step.by == NO_ROLE).then(|| self.next_signer());
+                let intent = scenario.intent(self.world, at, outsider);
+                self.include(intent);
+            }
         }
-        body
+        self.ordinary(ordinary - ordinary / 2);
+        self.body.withdrawals = (number >= config::SHANGHAI).then(|| self.withdrawals());
+        self.body.record_withdrawals();
+        let mut header = self.body.header;
+        fill_roots(&mut header, &self.executed);
+        header.beneficiary =
+            draw::address(self.world.config.seed, "builder", &[self.draw.below(5)]);
+        header.blob_gas_used = Some((BLOBS_MAX - self.blobs_left) * DATA_GAS_PER_BLOB);
+        Body {
+            header,
+            scenario,
+            ..self.body
+        }
     }
 
     fn next_signer(&mut self) -> (Signer, u64) {
@@ -286,7 +242,7 @@ impl<'a> Maker<'a> {
             // scenario.
             let reserved = (left + self.order.ordinary / 2 + 40) * ORDINARY_GAS_MAX;
             let gas_limit = self.world.config.gas_limit();
-            let gas_left = gas_limit.saturating_sub(self.gas_used + reserved);
+            let gas_left = gas_limit.saturating_sub(self.body.header.gas_used + reserved);
             let intent = traffic::ordinary(
                 &mut Scene {
                     world: self.world,
@@ -332,7 +288,7 @@ impl<'a> Maker<'a> {
         let numbers = [
             self.order.number,
             self.order.branch,
-            self.drafts.len() as u64,
+            self.body.transactions.len() as u64,
         ];
         let authority = Signer::new(self.world.config.seed, "authority", &numbers);
         let authorization = Authorization {
@@ -449,9 +405,10 @@ impl<'a> Maker<'a> {
             max_priority_fee,
             blobs,
         };
-        self.gas_used += fee.gas_used;
-        self.drafts.push((intent, fee));
-        self.transactions.push(transaction);
+        let signature = intent.signer.sign(transaction.signature_hash());
+        let transaction = transaction.into_envelope(signature);
+        let executed = self.body.record(intent, fee, transaction);
+        self.executed.push(executed);
     }
 
     /// Pays withdrawals to a few validators in half of the blocks, some of them with
@@ -497,13 +454,13 @@ impl Body {
         }
     }
 
-    /// Adds a transaction, its transfers and its effects. Returns its receipt.
+    /// Adds a transaction, its transfers and its effects. Returns it with its receipt.
     fn record(
         &mut self,
-        (intent, fee): (Intent, Fee),
-        transaction: Vec<u8>,
-        hash: B256,
-    ) -> EthereumReceipt {
+        intent: Intent,
+        fee: Fee,
+        transaction: EthereumTxEnvelope<TxEip4844>,
+    ) -> ExecutedTransaction {
         let Intent {
             signer,
             nonce,
@@ -523,7 +480,7 @@ impl Body {
         let value = if success { value } else { U256::ZERO };
 
         let payment = Transfer {
-            transaction_hash: Some(hash),
+            transaction_hash: Some(*transaction.tx_hash()),
             from_address: signer.address,
             ..self.native(to, value)
         };
@@ -545,7 +502,7 @@ impl Body {
                 ..payment.clone()
             }));
 
-        self.gas_used += fee.gas_used;
+        self.header.gas_used += fee.gas_used;
         let counts = &mut self.counts;
         counts.transactions += 1;
         counts.failed += u64::from(!success);
@@ -556,19 +513,18 @@ impl Body {
         counts.wraps_deduplicated += events.deduplicated;
         counts.transaction_types[usize::from(u8::from(tx_type))] += 1;
 
-        let receipt = EthereumReceipt {
-            tx_type,
-            success,
-            cumulative_gas_used: self.gas_used,
-            logs: events.logs,
+        let executed = ExecutedTransaction {
+            sender: signer.address,
+            transaction,
+            receipt: EthereumReceipt {
+                tx_type,
+                success,
+                cumulative_gas_used: self.header.gas_used,
+                logs: events.logs,
+            },
         };
         self.transactions.push(Done {
-            row: StoredRow {
-                hash,
-                sender: signer.address,
-                transaction,
-                receipt: compact(&receipt),
-            },
+            row: executed.row(),
             nonce,
             to,
             value,
@@ -576,7 +532,7 @@ impl Body {
             effects,
             step,
         });
-        receipt
+        executed
     }
 
     /// Adds the transfers of withdrawals, after the transfers of transactions.

@@ -39,6 +39,18 @@ pub struct ExecutedTransaction {
     pub receipt: EthereumReceipt,
 }
 
+impl ExecutedTransaction {
+    /// The stored rows of the transaction.
+    pub(super) fn row(&self) -> StoredRow {
+        StoredRow {
+            hash: *self.transaction.tx_hash(),
+            sender: self.sender,
+            transaction: compact(&self.transaction),
+            receipt: compact(&self.receipt),
+        }
+    }
+}
+
 /// An executed block.
 #[derive(Clone, Debug, Default)]
 pub struct ExecutedBlock {
@@ -137,12 +149,7 @@ impl ExecutedBlock {
 
     /// The stored rows of every transaction.
     pub(super) fn rows(&self) -> Vec<StoredRow> {
-        let rows = self.transactions.iter().map(|it| StoredRow {
-            hash: *it.transaction.tx_hash(),
-            sender: it.sender,
-            transaction: compact(&it.transaction),
-            receipt: compact(&it.receipt),
-        });
+        let rows = self.transactions.iter().map(ExecutedTransaction::row);
         #[cfg(feature = "op")]
         let rows = rows.chain(self.op_transactions.iter().map(OpTransaction::row));
         rows.collect()

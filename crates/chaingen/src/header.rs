@@ -54,15 +54,18 @@ pub fn first_header(state_root: B256, gas_limit: u64) -> Header {
 
 /// Returns the header of `body` after `parent`.
 pub(super) fn on_top_of(parent: &Header, parent_hash: B256, body: &Body) -> Header {
-    let mut header = next(parent, parent_hash);
-    header.beneficiary = body.beneficiary;
-    header.transactions_root = body.transactions_root;
-    header.receipts_root = body.receipts_root;
-    header.logs_bloom = body.logs_bloom;
-    header.gas_used = body.gas_used;
-    header.withdrawals_root = body.withdrawals.as_deref().map(calculate_withdrawals_root);
-    header.blob_gas_used = header.blob_gas_used.map(|_| body.blob_gas_used);
-    header
+    let own = &body.header;
+    let next = next(parent, parent_hash);
+    Header {
+        beneficiary: own.beneficiary,
+        transactions_root: own.transactions_root,
+        receipts_root: own.receipts_root,
+        logs_bloom: own.logs_bloom,
+        gas_used: own.gas_used,
+        withdrawals_root: body.withdrawals.as_deref().map(calculate_withdrawals_root),
+        blob_gas_used: next.blob_gas_used.and(own.blob_gas_used),
+        ..next
+    }
 }
 
 /// Returns the header of an empty block after `parent`, with everything that its

@@ -17,10 +17,10 @@
 //! of an existing chain, such as mainnet, with their transactions and receipts
 //! ([`ExecutedBlock::decode`]) and without state. The first block can have any number.
 //!
-//! Modules, each using only those before it: draw, hashes, ecdsa, encode, error, tip, contracts, jar, op,
-//! signers, config, tables, events, histories, segments, world, intent, scenarios, scene,
-//! anomalies, traffic, block, header, truth, executed, masking, state, block_writer, appender,
-//! live, execgen, sample, logged_sample, op_sample, op_recorded.
+//! Modules, each using only those before it: draw, encode, error, tip, contracts, jar, op, signers,
+//! config, tables, events, histories, segments, world, intent, scenarios, scene, anomalies, traffic,
+//! executed, block, header, truth, masking, state, block_writer, appender, live, execgen, sample,
+//! logged_sample, op_sample, op_recorded.
 
 mod anomalies;
 mod appender;
@@ -29,14 +29,12 @@ mod block_writer;
 mod config;
 mod contracts;
 mod draw;
-mod ecdsa;
 mod encode;
 mod error;
 mod events;
 #[cfg(feature = "executed")]
 pub mod execgen;
 mod executed;
-mod hashes;
 mod header;
 mod histories;
 mod intent;

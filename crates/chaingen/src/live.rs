@@ -5,9 +5,9 @@
 //! again to run one test that calls [`serve_if_asked`].
 
 use super::{Appender, Config, Error, Tip, block::Order, world::World};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::{self, BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command as Process, Stdio},
     time::Duration,
@@ -16,8 +16,8 @@ use txgraph_transfers::Transfer;
 
 /// The variable that makes a test binary the node.
 const CHILD_ENV: &str = "TXGRAPH_LIVE_NODE";
-/// The prefix of answers, which distinguishes them from other output.
-const PREFIX: &str = "live-node: ";
+/// The prefix of the lines of a child, which distinguishes them from other output.
+const PREFIX: &str = "chaingen: ";
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -60,19 +60,12 @@ pub fn serve_if_asked() -> bool {
 }
 
 /// Answers commands until the end of standard input.
-fn serve() -> std::io::Result<()> {
-    let mut output = std::io::stdout();
+fn serve() -> io::Result<()> {
     let mut node: Option<Appender> = None;
-    for line in std::io::stdin().lines() {
-        let answer = match serde_json::from_str(&line?) {
-            Ok(command) => {
-                obey(&mut node, command).unwrap_or_else(|e| Answer::Error(e.to_string()))
-            }
-            Err(e) => Answer::Error(e.to_string()),
-        };
-        let answer = serde_json::to_string(&answer).map_err(std::io::Error::other)?;
-        writeln!(output, "{PREFIX}{answer}")?;
-        output.flush()?;
+    for line in io::stdin().lines() {
+        let command = serde_json::from_str(&line?).map_err(|e| Error::Live(e.to_string()));
+        let answer = command.and_then(|command| obey(&mut node, command));
+        write_message(&answer.unwrap_or_else(|e| Answer::Error(e.to_string())))?;
     }
     Ok(())
 }
@@ -99,7 +92,7 @@ fn obey(node: &mut Option<Appender>, command: Command) -> Result<Answer, Error> 
 }
 
 /// Starts this test binary again to run only the test `name`, with a variable.
-pub(super) fn start_again(name: &str, variable: &str, value: &str) -> std::io::Result<Child> {
+pub(super) fn start_again(name: &str, variable: &str, value: &str) -> io::Result<Child> {
     Process::new(std::env::current_exe()?)
         .args([name, "--exact", "--nocapture", "--test-threads=1"])
         .env(variable, value)
@@ -108,12 +101,33 @@ pub(super) fn start_again(name: &str, variable: &str, value: &str) -> std::io::R
         .spawn()
 }
 
+/// Writes a line to the parent, in a process of [`start_again`].
+pub(super) fn write_message(line: &impl Serialize) -> io::Result<()> {
+    let line = serde_json::to_string(line).map_err(io::Error::other)?;
+    let mut output = io::stdout();
+    writeln!(output, "{PREFIX}{line}")?;
+    output.flush()
+}
+
+/// The lines of a process of [`start_again`].
+pub(super) type Output = io::Lines<BufReader<ChildStdout>>;
+
+/// The next line of the process. `None` if it has ended.
+pub(super) fn read_message<T: DeserializeOwned>(output: &mut Output) -> Option<Result<T, String>> {
+    // The test harness may have printed text before it.
+    let line = output.map_while(Result::ok).find_map(|line| {
+        let (_, message) = line.split_once(PREFIX)?;
+        Some(message.to_owned())
+    })?;
+    Some(serde_json::from_str(&line).map_err(|e| format!("{e}: {line}")))
+}
+
 /// A node in another process, which is killed when this value is dropped.
 #[derive(Debug)]
 pub struct LiveNode {
     child: Child,
     input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
+    output: Output,
     tip: Tip,
     world: World,
 }
@@ -126,7 +140,7 @@ impl LiveNode {
         let child = start_again(name, CHILD_ENV, "1");
         let mut child = child.map_err(|e| Error::Live(e.to_string()))?;
         let input = child.stdin.take();
-        let output = BufReader::new(child.stdout.take().expect("stdout is piped"));
+        let output = BufReader::new(child.stdout.take().expect("stdout is piped")).lines();
         let mut node = Self {
             child,
             input,
@@ -222,23 +236,10 @@ impl LiveNode {
     }
 
     fn receive(&mut self) -> Result<Answer, Error> {
-        let mut line = String::new();
-        loop {
-            line.clear();
-            match self.output.read_line(&mut line) {
-                Ok(0) => return Err(Error::Live("the node has ended".to_owned())),
-                Ok(_) => {}
-                Err(e) => return Err(Error::Live(e.to_string())),
-            }
-            // The test harness may have printed text before the answer on the same line.
-            let Some((_, answer)) = line.split_once(PREFIX) else {
-                continue;
-            };
-            return match serde_json::from_str(answer) {
-                Ok(Answer::Error(e)) => Err(Error::Live(e)),
-                Ok(answer) => Ok(answer),
-                Err(e) => Err(Error::Live(format!("{e}: {answer}"))),
-            };
+        match read_message(&mut self.output) {
+            None => Err(Error::Live("the node has ended".to_owned())),
+            Some(Ok(Answer::Error(e)) | Err(e)) => Err(Error::Live(e)),
+            Some(Ok(answer)) => Ok(answer),
         }
     }
 }

@@ -18,7 +18,7 @@ const STRANGERS_AT_GENESIS: u64 = 5_000;
 /// A key and its address.
 #[derive(Clone, Copy)]
 pub struct Signer {
-    pub(super) secret: SecretKey,
+    secret: SecretKey,
     /// The address of the key.
     pub address: Address,
 }

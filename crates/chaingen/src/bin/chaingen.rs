@@ -84,14 +84,7 @@ fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
         writeln!(file)?;
         file.flush()?;
     }
-    writeln!(
-        std::io::stderr(),
-        "wrote blocks 0:{} with {} transactions to {} (chain id {CHAIN_ID}, tip {}) in {:.1} s",
-        tip.number + 1,
-        tip.transactions,
-        args.out.display(),
-        tip.hash,
-        start.elapsed().as_secs_f64(),
-    )?;
+    let summary = tip.summary(&args.out, CHAIN_ID, start);
+    writeln!(std::io::stderr(), "{summary}")?;
     Ok(())
 }

@@ -50,14 +50,7 @@ fn run(args: &Args) -> Result<(), Error> {
     let mut chain = Chain::create(&args.out, plan)?;
     let tip = chain.append(args.blocks)?;
     chain.sync()?;
-    let _ = writeln!(
-        std::io::stderr(),
-        "wrote blocks 0:{} with {} transactions to {} (chain id {CHAIN_ID}, tip {}) in {:.1} s",
-        tip.number + 1,
-        tip.transactions,
-        args.out.display(),
-        tip.hash,
-        start.elapsed().as_secs_f64(),
-    );
+    let summary = tip.summary(&args.out, CHAIN_ID, start);
+    let _ = writeln!(std::io::stderr(), "{summary}");
     Ok(())
 }

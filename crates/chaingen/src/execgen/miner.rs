@@ -5,7 +5,10 @@
 //! ends when its standard input is closed.
 
 use super::{Answer, Chain, Error, Plan};
-use crate::{Draw, Tip, live::start_again};
+use crate::{
+    Draw, Tip,
+    live::{read_message, start_again, write_message},
+};
 use alloy_primitives::B256;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -23,8 +26,6 @@ use std::{
 
 /// The variable that makes a test binary the miner, with its plan.
 const MINER_ENV: &str = "TXGRAPH_MINER";
-/// The prefix of lines, which distinguishes them from other output.
-const PREFIX: &str = "miner: ";
 
 /// The behavior of a miner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,18 +95,13 @@ pub fn mine_if_asked() {
         return;
     };
     let job: Job = serde_json::from_str(&job).expect("the plan is JSON");
-    let say = |line: &Line| {
-        let line = serde_json::to_string(line).expect("plain data can be serialized");
-        let mut output = std::io::stdout();
-        let written = writeln!(output, "{PREFIX}{line}").and_then(|()| output.flush());
-        written.expect("standard output is open");
-    };
-    if let Err(error) = mine(&job, &say) {
-        say(&Line::Failed(error.to_string()));
+    let report = |line: &Line| write_message(line).expect("standard output is open");
+    if let Err(error) = mine(&job, &report) {
+        report(&Line::Failed(error.to_string()));
     }
 }
 
-fn mine(job: &Job, say: &dyn Fn(&Line)) -> Result<(), Error> {
+fn mine(job: &Job, report: &dyn Fn(&Line)) -> Result<(), Error> {
     let plan = job.plan;
     let (done, wait) = mpsc::channel();
     thread::spawn(move || {
@@ -128,9 +124,9 @@ fn mine(job: &Job, say: &dyn Fn(&Line)) -> Result<(), Error> {
     let mut draw = Draw::new(plan.chain.seed, "miner", &[]);
     loop {
         for (hash, answers) in chain.take_answers() {
-            say(&Line::Answers(hash, answers));
+            report(&Line::Answers(hash, answers));
         }
-        say(&Line::Step(progress));
+        report(&Line::Step(progress));
         let ends = match plan.step_ms.map(Duration::from_millis) {
             Some(pace) => wait.recv_timeout(pace) == Err(RecvTimeoutError::Disconnected),
             None => wait.recv().is_err(),
@@ -228,19 +224,15 @@ impl Miner {
         let shared = Arc::new(Shared::default());
         let reader = Arc::clone(&shared);
         let listener = thread::spawn(move || {
-            let lines = output.into_iter().flat_map(|it| BufReader::new(it).lines());
-            for line in lines.map_while(Result::ok) {
-                // The test harness may have printed text before the line.
-                if let Some((_, line)) = line.split_once(PREFIX) {
-                    reader.note(|last| match serde_json::from_str(line) {
-                        Ok(Line::Step(progress)) => last.progress = Some(progress),
-                        Ok(Line::Answers(hash, answers)) => {
-                            last.answers.insert(hash, answers);
-                        }
-                        Ok(Line::Failed(why)) => last.failed = Some(why),
-                        Err(error) => last.failed = Some(error.to_string()),
-                    });
-                }
+            let mut output = output.map(|it| BufReader::new(it).lines());
+            while let Some(line) = output.as_mut().and_then(read_message) {
+                reader.note(|last| match line {
+                    Ok(Line::Step(progress)) => last.progress = Some(progress),
+                    Ok(Line::Answers(hash, answers)) => {
+                        last.answers.insert(hash, answers);
+                    }
+                    Ok(Line::Failed(why)) | Err(why) => last.failed = Some(why),
+                });
             }
             reader.note(|last| last.ended = true);
         });
