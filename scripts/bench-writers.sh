@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Compares the writers with `cat` of the finished file and with polars, and measures ways of
-# handing buffers to the kernel. Every output is checked against benchmarks/writers.toml.
+# Compares the writers with `cat` of the finished file and with polars. Every output is checked
+# against benchmarks/writers.toml.
 #
 #   ./bench.sh writers            10 M rows of CSV, 2 M of the other formats (about 10 GB of disk)
 #   ./bench.sh writers --quick    a tenth of it
 #   ROUNDS=9 SCRATCH=/fast/disk ./bench.sh writers
 #
-# Results: benchmarks/results/writers/{summary.md,raw.csv,table.csv}.
+# Results: benchmarks/results/writers/{summary.md,raw.csv}.
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
 

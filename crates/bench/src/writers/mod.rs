@@ -8,7 +8,6 @@ mod polars_writers;
 mod record;
 mod rows;
 pub(crate) mod run;
-mod table;
 pub(crate) mod write;
 
 /// The number of prepared rows, which are written repeatedly.

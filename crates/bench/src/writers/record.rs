@@ -1,6 +1,5 @@
 //! The record of a run: all figures, and their summary.
 
-use super::table::{Entry, Way};
 use crate::{
     measure::{Cost, Spread},
     report::Results,
@@ -29,13 +28,10 @@ pub(crate) const FROM_ROWS: &str = "polars from rows";
 #[derive(Default)]
 pub(crate) struct Record {
     pub(crate) samples: Vec<Sample>,
-    /// Bytes per second.
-    pub(crate) yes: Vec<f64>,
-    pub(crate) table: Vec<Entry>,
 }
 
 impl Record {
-    /// Writes `raw.csv`, `table.csv` and `summary.md`.
+    /// Writes `raw.csv` and `summary.md`.
     pub(crate) fn save(&self, results: &Results) -> Result<()> {
         let mut raw =
             "workload,who,threads,round,bytes,wall_s,user_s,sys_s,peak_kib,prepared_kib\n"
@@ -57,12 +53,6 @@ impl Record {
             )?;
         }
         results.write("raw.csv", &raw)?;
-        let mut raw = "sink,piece_bytes,way,bytes_per_s\n".to_owned();
-        for e in &self.table {
-            let sink = if e.pipe { "pipe" } else { "null" };
-            writeln!(raw, "{sink},{},{:?},{:.0}", e.piece_bytes, e.way, e.speed)?;
-        }
-        results.write("table.csv", &raw)?;
         results.publish("summary.md", &self.summary(&results.setup)?)
     }
 
@@ -136,36 +126,6 @@ impl Record {
                 ratio("polars"),
                 ratio(FROM_ROWS),
             )?;
-        }
-        writeln!(
-            out,
-            "\n`yes`: {:.2} GB/s through its pipe.\n",
-            Spread::of(self.yes.iter().copied()).median / 1e9
-        )?;
-        writeln!(out, "## Ways to write pieces, GB/s\n")?;
-        writeln!(
-            out,
-            "| into | piece bytes | written alone | copied into a buffer | created in a buffer | vectored |"
-        )?;
-        writeln!(out, "| --- | ---: | ---: | ---: | ---: | ---: |")?;
-        for pipe in [true, false] {
-            for piece_bytes in [100, 1_000, 10_000] {
-                let at = |way: Way| {
-                    let same =
-                        |e: &&Entry| (e.pipe, e.piece_bytes, e.way) == (pipe, piece_bytes, way);
-                    let speeds = self.table.iter().filter(same).map(|e| e.speed);
-                    Spread::of(speeds).median / 1e9
-                };
-                let sink = if pipe { "a pipe" } else { "`/dev/null`" };
-                writeln!(
-                    out,
-                    "| {sink} | {piece_bytes} | {:.2} | {:.2} | {:.2} | {:.2} |",
-                    at(Way::Alone),
-                    at(Way::Copied),
-                    at(Way::Reused),
-                    at(Way::Vectored)
-                )?;
-            }
         }
         Ok(out)
     }

@@ -4,7 +4,6 @@ use super::{
     CHAIN_ID, PREPARED, SEED, polars_writers,
     record::{FROM_ROWS, Record, Sample},
     rows::transfers,
-    table,
     write::What,
 };
 use crate::{
@@ -21,7 +20,6 @@ use std::{
     io::Read,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    time::Instant,
 };
 use txgraph_export::TransferTableOptions;
 
@@ -91,14 +89,6 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     progress("parquet");
     bench.parquet(answer(What::Parquet)?, &file)?;
     fs::remove_file(&file)?;
-    progress("yes, and the table");
-    let bytes = if options.quick { 1 << 28 } else { 1 << 30 };
-    bench.record.yes = (0..options.rounds)
-        .map(|_| yes(bytes))
-        .collect::<Result<_>>()?;
-    for _ in 0..options.rounds {
-        bench.record.table.extend(table::measure(bytes)?);
-    }
     bench.record.save(&options.results)
 }
 
@@ -294,27 +284,6 @@ fn cat(file: &Path) -> Result<Written> {
         prepared_kib: 0,
         rows: 0,
     })
-}
-
-/// Returns the bytes per second that `yes` writes to a pipe.
-fn yes(bytes: usize) -> Result<f64> {
-    let start = Instant::now();
-    let mut yes = Command::new("yes").stdout(Stdio::piped()).spawn()?;
-    let mut pipe = yes.stdout.take().context("no pipe")?;
-    let mut buffer = vec![0; 128 * 1024];
-    let mut left = bytes;
-    while left > 0 {
-        let read = pipe.read(&mut buffer)?;
-        ensure!(read > 0, "yes ended");
-        left = left.saturating_sub(read);
-    }
-    let wall_s = start.elapsed().as_secs_f64();
-    drop(pipe);
-    // It ends by itself, because its pipe is closed.
-    yes.wait()?;
-    #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
-    let bytes = bytes as f64;
-    Ok(bytes / wall_s)
 }
 
 /// A checksum over words of eight bytes, the last one padded with zeros. Each word is mixed in
