@@ -296,10 +296,7 @@ mod tests {
         let mut trace = txgraph_block::trace::Trace::new(Vec::new(), Default::default());
         let result = call.run(Fork::Osaka, Some(&mut trace)).unwrap();
         let text = String::from_utf8(trace.finish(&result.outcome).unwrap()).unwrap();
-        let lines: Vec<Value> = text
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect();
+        let lines = txgraph_testkit::program::json_lines(&text);
         assert_eq!(lines.len(), 5, "{text}");
         let add = &lines[2];
         assert_eq!(

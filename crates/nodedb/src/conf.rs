@@ -5,40 +5,21 @@ use crate::{
     BlockRange, TxRange,
     compact::{Malformed, Reader},
 };
+use txgraph_base::string_enum;
 
-/// The kind of rows in a static file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Segment {
-    Headers,
-    Transactions,
-    Receipts,
-    TransactionSenders,
-    AccountChangeSets,
-    StorageChangeSets,
+string_enum! {
+    /// The kind of rows in a static file, by its word in the file name.
+    pub(crate) enum Segment: "segment" {
+        Headers = "headers",
+        Transactions = "transactions",
+        Receipts = "receipts",
+        TransactionSenders = "transaction-senders",
+        AccountChangeSets = "account-change-sets",
+        StorageChangeSets = "storage-change-sets",
+    }
 }
 
 impl Segment {
-    pub(crate) const ALL: [Self; 6] = [
-        Self::Headers,
-        Self::Transactions,
-        Self::Receipts,
-        Self::TransactionSenders,
-        Self::AccountChangeSets,
-        Self::StorageChangeSets,
-    ];
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Headers => "headers",
-            Self::Transactions => "transactions",
-            Self::Receipts => "receipts",
-            Self::TransactionSenders => "transaction-senders",
-            Self::AccountChangeSets => "account-change-sets",
-            Self::StorageChangeSets => "storage-change-sets",
-        }
-    }
-
     pub(crate) const fn is_change_set(self) -> bool {
         matches!(self, Self::AccountChangeSets | Self::StorageChangeSets)
     }
@@ -52,9 +33,7 @@ impl Segment {
         }
         let mut parts = name.strip_prefix("static_file_")?.split('_');
         let segment = parts.next()?;
-        let segment = Self::ALL
-            .into_iter()
-            .find(|known| known.name() == segment)?;
+        let segment = *Self::ALL.iter().find(|known| known.as_str() == segment)?;
         let (first, last) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
         Some((segment, BlockRange { first, last }))
     }
@@ -168,6 +147,6 @@ fn optional_range(reader: &mut Reader<'_>) -> Result<Option<BlockRange>, Malform
 /// See [`crate::fuzzing`].
 pub(crate) fn fuzz(bytes: &[u8]) {
     for segment in Segment::ALL {
-        let _ = Conf::decode(segment, bytes);
+        let _ = Conf::decode(*segment, bytes);
     }
 }

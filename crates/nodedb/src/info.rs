@@ -194,15 +194,12 @@ impl Snapshot<'_> {
     /// Static files with rows that cannot be opened, or that are shorter than their rows. A
     /// file that the node replaced since it was listed is not one of them.
     fn unreadable_jars(&self) -> Vec<(&Arc<Jar>, Error)> {
-        let jars = Segment::ALL
-            .into_iter()
-            .flat_map(|segment| self.files.jars(segment));
-        jars.filter(|jar| jar.conf.rows > 0)
-            .filter_map(|jar| {
-                let error = JarReader::open(Arc::clone(jar)).err()?;
-                jar.is_current().then_some((jar, error))
-            })
-            .collect()
+        let jars = self.files.all().filter(|jar| jar.conf.rows > 0);
+        jars.filter_map(|jar| {
+            let error = JarReader::open(Arc::clone(jar)).err()?;
+            jar.is_current().then_some((jar, error))
+        })
+        .collect()
     }
 
     /// Where tables are that layout v2 has in RocksDB, or why they cannot be read.
@@ -278,11 +275,9 @@ impl Snapshot<'_> {
     }
 
     fn static_files(&self) -> Vec<StaticFile> {
-        let jars = Segment::ALL
-            .into_iter()
-            .flat_map(|segment| self.files.jars(segment));
+        let jars = self.files.all();
         jars.map(|jar| StaticFile {
-            segment: jar.segment.name(),
+            segment: jar.segment.as_str(),
             name: jar
                 .path
                 .file_name()
@@ -327,13 +322,8 @@ impl Snapshot<'_> {
                 ahead.join(", ")
             ));
         }
-        let jars = Segment::ALL
-            .into_iter()
-            .flat_map(|segment| self.files.jars(segment));
-        let highest = jars
-            .filter_map(|jar| jar.conf.blocks)
-            .map(|blocks| blocks.last)
-            .max();
+        let ranges = self.files.all().filter_map(|jar| jar.conf.blocks);
+        let highest = ranges.map(|blocks| blocks.last).max();
         if let Some(highest) = highest.filter(|highest| *highest > tip && ahead.is_empty()) {
             let cause = if bad_meta_pages.is_empty() {
                 "the node is committing them, or was stopped while it did"

@@ -30,9 +30,14 @@ impl StaticFiles {
         &self.by_segment[segment as usize]
     }
 
+    /// The jars of all segments.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Jar>> {
+        self.by_segment.iter().flatten()
+    }
+
     /// Returns whether no file was changed, replaced or deleted since it was listed.
     pub(crate) fn are_current(&self) -> bool {
-        self.by_segment.iter().flatten().all(|jar| jar.is_current())
+        self.all().all(|jar| jar.is_current())
     }
 
     /// Returns the jar with the row of a block (headers) or transaction (other segments), and

@@ -184,8 +184,7 @@ pub(crate) fn transaction_value(
         ),
         1 => (flags.next(4), flags.next(4), flags.next(5) + flags.next(4)),
         _ => {
-            let FeeWidths([chain_id, nonce, gas_limit, max_fee, max_priority_fee]) =
-                FeeWidths::read(&mut flags);
+            let [chain_id, nonce, gas_limit, max_fee, max_priority_fee] = fee_widths(&mut flags);
             (chain_id, nonce, gas_limit + max_fee + max_priority_fee)
         }
     };
@@ -315,55 +314,29 @@ fn eip2930(mut reader: Reader<'_>) -> Result<TxEip2930, Malformed> {
     })
 }
 
-/// The fields that types 2, 3 and 4 begin with.
-struct Fees {
-    chain_id: u64,
-    nonce: u64,
-    gas_limit: u64,
-    max_fee_per_gas: u128,
-    max_priority_fee_per_gas: u128,
-}
-
-/// The widths of the fields of [`Fees`], in flag order.
-pub(crate) struct FeeWidths(pub(crate) [usize; 5]);
-
-impl FeeWidths {
-    pub(crate) const fn read(flags: &mut Flags) -> Self {
-        Self([
-            flags.next(4),
-            flags.next(4),
-            flags.next(4),
-            flags.next(5),
-            flags.next(5),
-        ])
-    }
-}
-
-impl Fees {
-    fn read(reader: &mut Reader<'_>, widths: &FeeWidths) -> Result<Self, Malformed> {
-        let [chain_id, nonce, gas_limit, max_fee, max_priority_fee] = widths.0;
-        Ok(Self {
-            chain_id: reader.u64(chain_id)?,
-            nonce: reader.u64(nonce)?,
-            gas_limit: reader.u64(gas_limit)?,
-            max_fee_per_gas: reader.u128(max_fee)?,
-            max_priority_fee_per_gas: reader.u128(max_priority_fee)?,
-        })
-    }
+/// The widths of the fields that types 2, 3 and 4 begin with: chain id, nonce, gas limit, and the two fee
+/// caps.
+pub(crate) const fn fee_widths(flags: &mut Flags) -> [usize; 5] {
+    [
+        flags.next(4),
+        flags.next(4),
+        flags.next(4),
+        flags.next(5),
+        flags.next(5),
+    ]
 }
 
 fn eip1559(mut reader: Reader<'_>) -> Result<TxEip1559, Malformed> {
     let mut flags = Flags::read(&mut reader, 4)?;
-    let widths = FeeWidths::read(&mut flags);
+    let [chain_id, nonce, gas_limit, max_fee, max_tip] = fee_widths(&mut flags);
     let (call, value) = (flags.flag(), flags.next(6));
     flags.finish()?;
-    let fees = Fees::read(&mut reader, &widths)?;
     Ok(TxEip1559 {
-        chain_id: fees.chain_id,
-        nonce: fees.nonce,
-        gas_limit: fees.gas_limit,
-        max_fee_per_gas: fees.max_fee_per_gas,
-        max_priority_fee_per_gas: fees.max_priority_fee_per_gas,
+        chain_id: reader.u64(chain_id)?,
+        nonce: reader.u64(nonce)?,
+        gas_limit: reader.u64(gas_limit)?,
+        max_fee_per_gas: reader.u128(max_fee)?,
+        max_priority_fee_per_gas: reader.u128(max_tip)?,
         to: to(&mut reader, call)?,
         value: reader.u256(value)?,
         access_list: access_list(&mut reader)?,
@@ -373,7 +346,7 @@ fn eip1559(mut reader: Reader<'_>) -> Result<TxEip1559, Malformed> {
 
 fn eip4844(mut reader: Reader<'_>) -> Result<TxEip4844, Malformed> {
     let mut flags = Flags::read(&mut reader, 5)?;
-    let widths = FeeWidths::read(&mut flags);
+    let [chain_id, nonce, gas_limit, max_fee, max_tip] = fee_widths(&mut flags);
     // A placeholder from an older field order; always set.
     let placeholder = flags.flag();
     let (value, max_fee_per_blob_gas) = (flags.next(6), flags.next(5));
@@ -381,13 +354,12 @@ fn eip4844(mut reader: Reader<'_>) -> Result<TxEip4844, Malformed> {
     if !placeholder {
         return Err("a blob transaction without its placeholder bit");
     }
-    let fees = Fees::read(&mut reader, &widths)?;
     Ok(TxEip4844 {
-        chain_id: fees.chain_id,
-        nonce: fees.nonce,
-        gas_limit: fees.gas_limit,
-        max_fee_per_gas: fees.max_fee_per_gas,
-        max_priority_fee_per_gas: fees.max_priority_fee_per_gas,
+        chain_id: reader.u64(chain_id)?,
+        nonce: reader.u64(nonce)?,
+        gas_limit: reader.u64(gas_limit)?,
+        max_fee_per_gas: reader.u128(max_fee)?,
+        max_priority_fee_per_gas: reader.u128(max_tip)?,
         to: reader.address()?,
         value: reader.u256(value)?,
         access_list: access_list(&mut reader)?,
@@ -399,16 +371,15 @@ fn eip4844(mut reader: Reader<'_>) -> Result<TxEip4844, Malformed> {
 
 fn eip7702(mut reader: Reader<'_>) -> Result<TxEip7702, Malformed> {
     let mut flags = Flags::read(&mut reader, 4)?;
-    let widths = FeeWidths::read(&mut flags);
+    let [chain_id, nonce, gas_limit, max_fee, max_tip] = fee_widths(&mut flags);
     let value = flags.next(6);
     flags.finish()?;
-    let fees = Fees::read(&mut reader, &widths)?;
     Ok(TxEip7702 {
-        chain_id: fees.chain_id,
-        nonce: fees.nonce,
-        gas_limit: fees.gas_limit,
-        max_fee_per_gas: fees.max_fee_per_gas,
-        max_priority_fee_per_gas: fees.max_priority_fee_per_gas,
+        chain_id: reader.u64(chain_id)?,
+        nonce: reader.u64(nonce)?,
+        gas_limit: reader.u64(gas_limit)?,
+        max_fee_per_gas: reader.u128(max_fee)?,
+        max_priority_fee_per_gas: reader.u128(max_tip)?,
         to: reader.address()?,
         value: reader.u256(value)?,
         access_list: access_list(&mut reader)?,

@@ -8,7 +8,7 @@
 
 use crate::{
     compact::{Flags, Malformed, Reader},
-    transaction::{self, FeeWidths, StoredSignature},
+    transaction::{self, StoredSignature},
     tx_type,
     zstd_rows::Unzstd,
 };
@@ -97,8 +97,8 @@ fn eip2930(mut reader: Reader<'_>, out: &mut Rlp<'_>) -> Result<(), Malformed> {
 
 fn eip1559(mut reader: Reader<'_>, out: &mut Rlp<'_>) -> Result<(), Malformed> {
     let mut flags = Flags::read(&mut reader, 4)?;
-    let FeeWidths([chain_id, nonce, gas_limit, max_fee, max_priority_fee]) =
-        FeeWidths::read(&mut flags);
+    let [chain_id, nonce, gas_limit, max_fee, max_priority_fee] =
+        transaction::fee_widths(&mut flags);
     let (call, value) = (flags.flag(), flags.next(6));
     flags.finish()?;
     out.number(reader.trimmed(chain_id, 8)?);

@@ -220,10 +220,7 @@ impl Place {
     /// The place of two calls together.
     pub(crate) fn join(self, other: Self) -> Self {
         match (self, other) {
-            (Self::Blocks(a), Self::Blocks(b)) => Self::Blocks(BlockRange::from_to(
-                a.first.min(b.first),
-                a.last.max(b.last),
-            )),
+            (Self::Blocks(a), Self::Blocks(b)) => Self::Blocks(a.hull(&b)),
             (Self::Chain, other) | (other, Self::Chain) => other,
         }
     }

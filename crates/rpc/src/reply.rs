@@ -93,53 +93,37 @@ fn depth(json: &[u8]) -> usize {
 fn parse_here<T: DeserializeOwned>(bytes: &[u8], count: usize, secrets: &Secrets) -> Reply<T> {
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     match first {
-        Some(b'[') => match json::<Vec<Answer<T>>>(bytes) {
+        Some(b'[') => match json::<Vec<Answer<T>>, T>(bytes) {
             Ok(answers) => in_order(answers, count, secrets),
-            Err(unread) => unread.into(),
+            Err(unread) => unread,
         },
-        Some(b'{') if count == 1 => match json::<Answer<T>>(bytes) {
+        Some(b'{') if count == 1 => match json::<Answer<T>, T>(bytes) {
             Ok(answer) => in_order(vec![answer], count, secrets),
-            Err(unread) => unread.into(),
+            Err(unread) => unread,
         },
-        Some(b'{') => match json::<Answer<IgnoredAny>>(bytes) {
+        Some(b'{') => match json::<Answer<IgnoredAny>, T>(bytes) {
             Ok(Answer {
                 error: Some(error), ..
             }) => Reply::Refused(error.read(secrets)),
             Ok(_) => Reply::Misplaced(format!("one answer for {count} calls")),
-            Err(unread) => unread.into(),
+            Err(unread) => unread,
         },
         Some(_) => Reply::NotJson("the answer is not JSON".to_owned()),
         None => Reply::NotJson("the answer is empty".to_owned()),
     }
 }
 
-/// JSON that was not read.
-enum Unread {
-    /// It does not have the expected fields.
-    Invalid(String),
-    /// It is not JSON, or truncated.
-    NotJson(String),
-}
-
-impl<T> From<Unread> for Reply<T> {
-    fn from(unread: Unread) -> Self {
-        match unread {
-            Unread::Invalid(what) => Self::Invalid(what),
-            Unread::NotJson(what) => Self::NotJson(what),
-        }
-    }
-}
-
-fn json<A: DeserializeOwned>(bytes: &[u8]) -> Result<A, Unread> {
+/// Reads JSON; an error is the reply that it is instead.
+fn json<A: DeserializeOwned, T>(bytes: &[u8]) -> Result<A, Reply<T>> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     // The depth was checked.
     reader.disable_recursion_limit();
     let read = A::deserialize(&mut reader).and_then(|answer| reader.end().map(|()| answer));
     read.map_err(|error| match error.classify() {
-        Category::Data => Unread::Invalid(error.to_string()),
-        Category::Eof => Unread::NotJson(format!("the answer is truncated ({error})")),
+        Category::Data => Reply::Invalid(error.to_string()),
+        Category::Eof => Reply::NotJson(format!("the answer is truncated ({error})")),
         Category::Syntax | Category::Io => {
-            Unread::NotJson(format!("the answer is not JSON ({error})"))
+            Reply::NotJson(format!("the answer is not JSON ({error})"))
         }
     })
 }

@@ -1,6 +1,6 @@
 //! Writes a chain in the layout of tools that export chains, from the answers of its node.
 
-use crate::fixtures::Fixture;
+use crate::fixtures::{Fixture, number};
 use serde_json::{Value, json};
 use std::{fmt::Write as _, fs, path::Path};
 
@@ -223,9 +223,4 @@ fn items(value: &Value) -> &[Value] {
 /// The text of a field; empty for null.
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
-}
-
-fn number(value: &Value) -> u64 {
-    let text = value.as_str().expect("a number as hex");
-    u64::from_str_radix(&text[2..], 16).expect("a hexadecimal number")
 }

@@ -78,11 +78,20 @@ impl Unpacked {
     }
 }
 
+/// A number in the answer of a node: `0x1f`.
+pub fn number(value: &Value) -> u64 {
+    let digits = value.as_str().and_then(|text| text.strip_prefix("0x"));
+    u64::from_str_radix(digits.expect("a number in hexadecimal"), 16).expect("hexadecimal digits")
+}
+
+/// The content of a compressed file of the large fixtures. A missing one is handled as in [`fixture`].
+pub fn content(name: &str) -> Option<Vec<u8>> {
+    let content = File::open(require_root()?.join(name)).and_then(zstd::decode_all);
+    Some(content.unwrap_or_else(|e| panic!("{name}: {e}")))
+}
+
 /// Unpacks `archive` (`.tar.zst`, sparse) into a new folder.
-///
-/// Every call makes a new copy, because even a read-only MDBX environment writes to its
-/// lock file.
-pub fn unpack(archive: &Path) -> Unpacked {
+pub fn extract(archive: &Path) -> TempDir {
     let dir = tempfile::Builder::new()
         .prefix("txgraph-")
         .tempdir()
@@ -104,6 +113,15 @@ pub fn unpack(archive: &Path) -> Unpacked {
         "tar could not unpack {}: {status}",
         archive.display()
     );
+    dir
+}
+
+/// Unpacks the archive of a data directory.
+///
+/// Every call makes a new copy, because even a read-only MDBX environment writes to its
+/// lock file.
+pub fn unpack(archive: &Path) -> Unpacked {
+    let dir = extract(archive);
     let path = data_directory_in(dir.path())
         .unwrap_or_else(|| panic!("{}: no data directory inside", archive.display()));
     Unpacked { path, _dir: dir }
@@ -226,8 +244,8 @@ impl Fixture {
 /// always panics.
 ///
 /// ```no_run
-/// use txgraph_testkit::fixtures;
-/// let Some(dev) = fixtures::fixture("dev-v1") else { return };
+/// use txgraph_testkit::{fixtures, or_skip};
+/// let dev = or_skip!(fixtures::fixture("dev-v1"));
 /// println!("{}", dev.path().display());
 /// ```
 pub fn fixture(name: &str) -> Option<Fixture> {

@@ -36,3 +36,14 @@ pub fn says(message: &(impl Display + ?Sized), text: &str) {
     let message = message.to_string();
     assert!(message.contains(text), "no `{text}`: {message}");
 }
+
+/// The value of an [`Option`]. Without one, the test returns: a fixture is missing, which was printed.
+#[macro_export]
+macro_rules! or_skip {
+    ($found:expr) => {
+        match $found {
+            Some(found) => found,
+            None => return,
+        }
+    };
+}

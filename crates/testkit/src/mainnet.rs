@@ -12,7 +12,7 @@ use alloy_primitives::{Address, B256, Bytes, U256, address, keccak256};
 use alloy_rlp::{Header, PayloadView};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::{fs::File, path::PathBuf, process::Command};
+use std::process::Command;
 use txgraph_transfers::Transfer;
 
 /// The first of the blocks.
@@ -50,16 +50,9 @@ pub fn blocks() -> Option<Vec<RecordedBlock>> {
     struct Recorded {
         blocks: Vec<RecordedBlock>,
     }
-    let path = folder()?.join("receipts-15000001-15000020.json.zst");
-    let file = File::open(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let decoder = zstd::Decoder::new(file).expect("zstd decoder");
-    let recorded: Recorded =
-        serde_json::from_reader(decoder).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let text = fixtures::content("mainnet/receipts-15000001-15000020.json.zst")?;
+    let recorded: Recorded = serde_json::from_slice(&text).expect("recorded blocks");
     Some(recorded.blocks)
-}
-
-fn folder() -> Option<PathBuf> {
-    Some(fixtures::require_root()?.join("mainnet"))
 }
 
 /// Decodes all transfers of the blocks with the naive decoder.
@@ -98,7 +91,7 @@ pub fn usdt_rows(transfers: &[Transfer]) -> Vec<Row> {
 pub fn usdt_reference() -> Option<Vec<Row>> {
     let output = Command::new("tar")
         .args(["--zstd", "-xOf"])
-        .arg(folder()?.join("graphsense-15000000-15000004.tar.zst"))
+        .arg(fixtures::require_root()?.join("mainnet/graphsense-15000000-15000004.tar.zst"))
         .args(["--wildcards", "*reference/USDT_token_transfers.json"])
         .output()
         .expect("`tar` runs");

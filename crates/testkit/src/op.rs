@@ -3,7 +3,7 @@
 use crate::fixtures;
 use alloy_primitives::{Address, B256, U256, b256};
 use serde_json::Value;
-use std::{collections::BTreeMap, fs::File};
+use std::collections::BTreeMap;
 
 /// The receipts root of block 42,969,982 of Base.
 pub const BASE_RECEIPTS_ROOT: &str =
@@ -40,11 +40,8 @@ pub fn base_sepolia_block() -> Option<(Value, Vec<Value>)> {
 }
 
 fn read(name: &str) -> Option<Value> {
-    let path = fixtures::require_root()?.join(format!("op/{name}.json.zst"));
-    let file = File::open(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let decoder = zstd::Decoder::new(file).expect("zstd decoder");
-    let value = serde_json::from_reader(decoder);
-    Some(value.unwrap_or_else(|e| panic!("{}: {e}", path.display())))
+    let text = fixtures::content(&format!("op/{name}.json.zst"))?;
+    Some(serde_json::from_slice(&text).unwrap_or_else(|e| panic!("{name}: {e}")))
 }
 
 /// A block of OP Mainnet, with the balances of the accounts that it touches.

@@ -122,3 +122,11 @@ pub fn rows(csv: &str) -> Vec<BTreeMap<String, String>> {
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     reader.deserialize().map(Result::unwrap).collect()
 }
+
+/// The JSON values of a text, one a line.
+pub fn json_lines(text: &str) -> Vec<Value> {
+    let lines = text.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}

@@ -256,7 +256,8 @@ fn serve(stream: &TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
     Ok(())
 }
 
-fn read_request(reader: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
+/// Reads the body of the next request of a connection. `None` if the client has closed it.
+pub fn read_request(reader: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
     let mut length = 0;
     let mut is_first = true;
     loop {

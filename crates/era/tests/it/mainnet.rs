@@ -4,7 +4,7 @@ use crate::support::{open, range, request, scan};
 use alloy_primitives::{U256, address, keccak256};
 use alloy_rlp::Decodable;
 use txgraph_era::{EraBlock, EraOptions, EraWriter, Format, encode_body};
-use txgraph_testkit::mainnet;
+use txgraph_testkit::{mainnet, or_skip};
 use txgraph_transfers::{Kind, TransferSource};
 
 /// Stands for the real one, which is not in the fixture.
@@ -12,9 +12,7 @@ const DIFFICULTY_BEFORE: u64 = 1 << 60;
 
 #[test]
 fn blocks_of_mainnet_give_the_transfers_of_the_naive_decoder() {
-    let Some(blocks) = mainnet::blocks() else {
-        return;
-    };
+    let blocks = or_skip!(mainnet::blocks());
     // Only WETH of mainnet is a wrapped coin.
     let weth = address!("c02aaa39b223fe8d0a0e5c4f27ead9083c756cc2");
     let mut expected = mainnet::transfers(&blocks).transfers;

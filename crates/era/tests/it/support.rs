@@ -6,7 +6,7 @@ use alloy_consensus::{
     transaction::SignerRecoverable,
 };
 use alloy_eips::{Encodable2718, eip4895::Withdrawal};
-use alloy_primitives::{Address, B256, Bloom, Bytes, Log, LogData, Signature, TxKind, U256};
+use alloy_primitives::{Address, B256, Bloom, Bytes, Log, Signature, TxKind, U256};
 use alloy_rlp::Encodable;
 use std::path::{Path, PathBuf};
 use txgraph_era::{Archive, EraBlock, EraOptions, EraWriter, Format, Result, encode_body};
@@ -46,13 +46,13 @@ pub(crate) struct Content {
 
 /// A `Transfer` log of an ERC-20 token.
 pub(crate) fn erc20(token: u8, from: u8, to: u8, amount: u64) -> Log {
-    let word = |address: u8| Address::repeat_byte(address).into_word();
-    let topics = vec![TRANSFER, word(from), word(to)];
-    let data = U256::from(amount).to_be_bytes::<32>();
-    Log {
-        address: Address::repeat_byte(token),
-        data: LogData::new_unchecked(topics, data.into()),
-    }
+    let [token, from, to] = [token, from, to].map(Address::repeat_byte);
+    transfer(token, from, to, amount)
+}
+
+fn transfer(emitter: Address, from: Address, to: Address, amount: u64) -> Log {
+    let topics = vec![TRANSFER, from.into_word(), to.into_word()];
+    Log::new_unchecked(emitter, topics, B256::from(U256::from(amount)).into())
 }
 
 /// Makes a chain of blocks from `first` on.
@@ -81,13 +81,7 @@ fn block(number: u64, parent_hash: B256, before: U256, content: &Content) -> Blo
             let to = transaction
                 .to()
                 .unwrap_or_else(|| from.create(transaction.nonce()));
-            let topics = vec![TRANSFER, from.into_word(), to.into_word()];
-            let data = U256::from(*value).to_be_bytes::<32>();
-            let log = Log {
-                address: EIP7708_LOG_ADDRESS,
-                data: LogData::new_unchecked(topics, data.into()),
-            };
-            logs.insert(0, log);
+            logs.insert(0, transfer(EIP7708_LOG_ADDRESS, from, to, *value));
         }
         transactions.push(transaction);
         let status = match content.before_byzantium {

@@ -11,7 +11,7 @@ use txgraph_evm_tools::{
     engine::OurEvm,
     fixture::{Options, Report, run},
 };
-use txgraph_testkit::fixtures;
+use txgraph_testkit::{fixtures, or_skip};
 
 /// If `1`, runs all tests of the packed files instead of a sample.
 const ALL_ENV: &str = "TXGRAPH_EVM_ALL";
@@ -48,9 +48,7 @@ fn committed_blocks_pass() {
 
 #[test]
 fn public_tests_pass() {
-    let Some(root) = fixtures::require_root() else {
-        return;
-    };
+    let root = or_skip!(fixtures::require_root());
     let all = std::env::var(ALL_ENV).is_ok_and(|value| value == "1");
     for (name, one_of) in [
         ("eest-v5.4.0-state", 100),
@@ -71,9 +69,7 @@ fn public_tests_pass() {
 /// states lack the contracts of EIP-8282.
 #[test]
 fn blocks_of_the_development_network_do_not_apply() {
-    let Some(root) = fixtures::require_root() else {
-        return;
-    };
+    let root = or_skip!(fixtures::require_root());
     let path = root.join("evm/eest-amsterdam-devnet-blockchain.jsonl.zst");
     let file = fs::File::open(path).unwrap();
     let text = std::io::read_to_string(zstd::Decoder::new(file).unwrap()).unwrap();

@@ -1,16 +1,14 @@
 //! Tables of Dune and Allium.
 
-use crate::support::{A, B, Files, TOKEN, fixture, read};
+use crate::support::{A, B, Files, TOKEN, read};
 use alloy_primitives::{U256, address};
 use txgraph_import::Family;
-use txgraph_testkit::says;
+use txgraph_testkit::{fixtures::content, or_skip, says};
 use txgraph_transfers::{Kind, Transfer};
 
 #[test]
 fn trades_are_two_transfers() {
-    let Some(text) = fixture("sources/dune-trades-sample.csv.zst") else {
-        return;
-    };
+    let text = or_skip!(content("sources/dune-trades-sample.csv.zst"));
     let files = Files::one("trades.csv", &text);
     let transfers = files.all(Family::Dune);
     let text = String::from_utf8(text).unwrap();

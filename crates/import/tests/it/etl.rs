@@ -1,8 +1,8 @@
 //! Files that ethereum-etl wrote for two blocks of mainnet.
 
-use crate::support::{A, B, Files, TOKEN, blocks, fixture, mainnet, read, warns};
+use crate::support::{A, B, Files, TOKEN, blocks, mainnet, read, warns};
 use txgraph_import::{Family, ImportedFiles};
-use txgraph_testkit::says;
+use txgraph_testkit::{fixtures::content, says};
 use txgraph_transfers::{Kind, TokenStandard, Transfer};
 
 const NAME: &str = "sources/ethereum-etl-blocks_17173049_17173050-expected_";
@@ -13,7 +13,7 @@ fn files(tables: &[&str]) -> Option<Files> {
     for table in tables {
         files.add(
             &format!("{table}.json"),
-            fixture(&format!("{NAME}{table}.json.zst"))?,
+            content(&format!("{NAME}{table}.json.zst"))?,
         );
     }
     Some(files)
@@ -45,7 +45,7 @@ fn token_transfers_equal_those_decoded_from_logs() {
         tokens(logs.all(Family::Etl)),
         tokens(expected.all(Family::Etl)),
     );
-    let lines = fixture(&format!("{NAME}token_transfers.json.zst")).unwrap();
+    let lines = content(&format!("{NAME}token_transfers.json.zst")).unwrap();
     let rows = lines.iter().filter(|byte| **byte == b'\n').count();
     assert!(
         rows > 200 && logs.len() + 1 >= rows && logs.len() <= rows + 1,

@@ -1,8 +1,9 @@
 //! Hashes and times that are filled in later, and indices that follow from traces.
 
-use crate::support::{A, B, Files, fixture, mainnet, read};
+use crate::support::{A, B, Files, mainnet, read};
 use txgraph_import::{Family, ImportedFiles};
 use txgraph_stored::StoredSource;
+use txgraph_testkit::{fixtures::content, or_skip};
 use txgraph_transfers::{Transfer, TransferSource};
 use txgraph_work::WorkContext;
 
@@ -17,7 +18,7 @@ fn hashes_and_times_are_filled_in() {
         for table in tables {
             let name =
                 format!("sources/ethereum-etl-blocks_17173049_17173050-expected_{table}.json.zst");
-            let Some(text) = fixture(&name) else { return };
+            let text = or_skip!(content(&name));
             files.add(&format!("{table}.json"), text);
         }
         let (expected, _) = read(files.open(Family::Etl).unwrap());

@@ -5,7 +5,7 @@ use alloy_primitives::{Address, B256, U256, address};
 use serde_json::Value;
 use std::{collections::BTreeMap, fs, path::Path};
 use txgraph_import::{Family, ImportedFiles};
-use txgraph_testkit::says;
+use txgraph_testkit::{or_skip, program::json_lines, says};
 use txgraph_transfers::{Kind, Transfer};
 
 const ARCHIVE: &str = "mainnet/graphsense-15000000-15000004.tar.zst";
@@ -43,9 +43,7 @@ fn transfers(folder: &Path) -> Vec<Transfer> {
 
 fn lines(folder: &Path, name: &str) -> Vec<Value> {
     let text = fs::read_to_string(folder.join("reference").join(name)).unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    json_lines(&text)
 }
 
 /// Decodes base64 with padding.
@@ -71,9 +69,7 @@ fn bytes(value: &Value) -> Vec<u8> {
 
 #[test]
 fn transactions_with_one_index_are_refused() {
-    let Some(folder) = unpacked(ARCHIVE) else {
-        return;
-    };
+    let folder = or_skip!(unpacked(ARCHIVE));
     let files = ImportedFiles::open(folder.path(), &mainnet(Family::Etl)).unwrap();
     let read = try_read(files, |request| {
         request.blocks = blocks(15_000_000, 15_000_004)
@@ -86,9 +82,7 @@ fn transactions_with_one_index_are_refused() {
 
 #[test]
 fn usdt_transfers_equal_the_reference() {
-    let Some(folder) = unpacked(ARCHIVE) else {
-        return;
-    };
+    let folder = or_skip!(unpacked(ARCHIVE));
     let found: Vec<_> = transfers(folder.path())
         .into_iter()
         .filter(|it| it.token_address == Some(USDT))
@@ -146,9 +140,7 @@ fn delegated(folder: &Path) -> BTreeMap<(Address, Address), U256> {
 
 #[test]
 fn native_relations_equal_the_reference() {
-    let Some(folder) = unpacked(ARCHIVE) else {
-        return;
-    };
+    let folder = or_skip!(unpacked(ARCHIVE));
     let mut sums = delegated(folder.path());
     for transfer in transfers(folder.path()) {
         if matches!(transfer.kind, Kind::Value | Kind::Internal) {
@@ -194,9 +186,7 @@ fn native_relations_equal_the_reference() {
 
 #[test]
 fn inexact_values_are_refused_in_their_own_blocks_only() {
-    let Some(folder) = unpacked(ARCHIVE) else {
-        return;
-    };
+    let folder = or_skip!(unpacked(ARCHIVE));
     let files = ImportedFiles::open(folder.path(), &mainnet(Family::Etl)).unwrap();
     let error = try_read(files, |request| request.blocks = blocks(46_147, 46_220)).unwrap_err();
     let error = error.to_string();

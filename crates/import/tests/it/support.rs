@@ -2,17 +2,14 @@
 
 use std::{
     fs,
-    io::Write,
-    ops::ControlFlow,
     path::{Path, PathBuf},
 };
 use tempfile::TempDir;
 use txgraph_import::{Family, ImportOptions, ImportedFiles};
 use txgraph_stored::{StoredBlocks, StoredSource};
-use txgraph_testkit::fixtures;
+use txgraph_testkit::{fixtures, queries::ask};
 use txgraph_transfers::{
     BlockRange, BlockRanges, ScanReport, ScanRequest, SourceError, Transfer, TransferFilter,
-    TransferSource,
 };
 use txgraph_work::{Threads, WorkContext};
 
@@ -93,14 +90,7 @@ pub(crate) fn try_read(
         threads: Threads::one(),
         ..WorkContext::default()
     };
-    let source = StoredSource::new(files, work);
-    let mut all = Vec::new();
-    let report = source.scan(&request, &mut |mut batch| {
-        all.append(&mut batch.transfers);
-        ControlFlow::Continue(())
-    })?;
-    assert!(all.is_sorted_by_key(Transfer::position));
-    Ok((all, report))
+    ask(&StoredSource::new(files, work), &request)
 }
 
 /// Whether a report has a caveat with this text.
@@ -112,23 +102,7 @@ pub(crate) fn blocks(first: u64, last: u64) -> BlockRanges {
     BlockRange { first, last }.into()
 }
 
-/// The text of a compressed fixture; `None` without the fixtures.
-pub(crate) fn fixture(name: &str) -> Option<Vec<u8>> {
-    let path = fixtures::require_root()?.join(name);
-    Some(zstd::decode_all(fs::File::open(path).unwrap()).unwrap())
-}
-
 /// Unpacks an archive of fixtures.
 pub(crate) fn unpacked(name: &str) -> Option<TempDir> {
-    let text = fixture(name)?;
-    let folder = tempfile::tempdir().unwrap();
-    let mut tar = std::process::Command::new("tar")
-        .args(["-xf", "-", "-C"])
-        .arg(folder.path())
-        .stdin(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    tar.stdin.take().unwrap().write_all(&text).unwrap();
-    assert!(tar.wait().unwrap().success());
-    Some(folder)
+    Some(fixtures::extract(&fixtures::require_root()?.join(name)))
 }

@@ -1,7 +1,7 @@
 //! The chain of a server, and what it answers without faults.
 
 use super::Limits;
-use crate::fixtures::Fixture;
+use crate::fixtures::{Fixture, number};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -140,12 +140,6 @@ impl Chain {
             false => Ok(Value::Array(logs)),
         }
     }
-}
-
-fn number(value: &Value) -> u64 {
-    let text = value.as_str().expect("a number in hexadecimal");
-    let digits = text.strip_prefix("0x").expect("0x");
-    u64::from_str_radix(digits, 16).expect("hexadecimal digits")
 }
 
 fn at(values: &[Value], index: u64) -> Value {
