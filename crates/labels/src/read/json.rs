@@ -1,6 +1,6 @@
 //! JSON: objects by address, lists, the list of OFAC, token lists.
 
-use super::{Cells, DecodeError, Format, Rows, fields::Places, quote::shortened};
+use super::{Cells, DecodeError, Format, Rows, fields::Places, quote::shortened, repeated};
 use crate::Category;
 use serde_json::{Map, Value};
 
@@ -15,7 +15,7 @@ const TOKENS: [&str; 2] = ["USDT", "USDC"];
 
 pub(super) fn read(text: &str, rows: &mut Rows<'_>) -> Result<Format, DecodeError> {
     let json = serde_json::from_str(text).map_err(|error| DecodeError::syntax("JSON", &error))?;
-    Ok(match &json {
+    let format = match &json {
         Value::Array(entries) => list(entries, &|_| None, rows),
         Value::Object(object) => {
             let sdn = object.get("sdnList").unwrap_or(&json);
@@ -33,7 +33,15 @@ pub(super) fn read(text: &str, rows: &mut Rows<'_>) -> Result<Format, DecodeErro
             }
         }
         _ => Format::Json,
-    })
+    };
+    for key in repeated::keys(text) {
+        let place = || format!("`{}`", shortened(&key));
+        rows.refuse(
+            "it is there more than once, and only its last value was read",
+            place,
+        );
+    }
+    Ok(format)
 }
 
 /// An array of addresses or objects. `name` replaces the name of an object.

@@ -4,6 +4,7 @@ mod chain;
 mod fields;
 mod json;
 mod quote;
+mod repeated;
 mod table;
 mod tagpack;
 

@@ -264,6 +264,16 @@ fn bad_rows_are_counted_and_the_first_are_quoted() {
     );
     let json = format!(r#"{{"{A}":7,"{B}":"b"}}"#);
     assert_eq!(read_as("a.json", &json).unwrap().bad_rows, 1);
+    // The decoder of JSON keeps one of two equal keys.
+    let json = format!(r#"{{"dex":{{"{A}":"first","{B}":"b","{A}":"last"}}}}"#);
+    let [warning] = &read_as("a.json", &json).unwrap().warnings[..] else {
+        panic!("not one warning")
+    };
+    let expected = "more than once, and only its last value was read";
+    assert!(
+        warning.contains(expected) && warning.contains(A),
+        "{warning}"
+    );
 }
 
 #[test]
