@@ -12,7 +12,7 @@ use txgraph::{
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [datadir, root, token, file] = args.as_slice() else {
-        return Err(Error::usage("usage: trace DATADIR ROOT TOKEN FILE"));
+        return Err(Error::usage("usage: follow DATADIR ROOT TOKEN FILE"));
     };
     let address = |text| parse_address(text, Checksum::Verify);
     follow(datadir, address(root)?, address(token)?, file)

@@ -82,14 +82,15 @@ pub use source::{Backend, Explain, RunControl, Source, SourceBuilder};
 pub use spec::SourceSpec;
 
 // What queries and answers are made of.
-pub use alloy_primitives::{Address, B256, Bytes, U256, address, b256, bytes};
+pub use alloy_primitives::{Address, B256, Bytes, Log, U256, address, b256, bytes};
 pub use txgraph_abi::{AbiType, AbiValue, Dictionary, Loaded as LoadedSignatures, Method, Named};
 pub use txgraph_analysis::{
     Column, ColumnType, PairOrder, RankSettings, Table, TaintMethod, Value, VolumeBy,
 };
 pub use txgraph_base::UnknownWord;
 pub use txgraph_evm::{
-    AccountOverride, FrameKind, Halt, Inspector, Outcome, Status, is_precompile,
+    AccountOverride, Fork, FrameEnd, FrameKind, FrameStart, Halt, Inspector, Outcome, Status, Step,
+    is_precompile,
 };
 pub use txgraph_export::{
     ArrowCollector, ArrowReceiver, ArrowTable, ArrowTarget, Cell, ClaimedMetadata, ColumnChoice,
@@ -100,11 +101,11 @@ pub use txgraph_export::{
     transfer_schema,
 };
 pub use txgraph_graph::{
-    AmountSum, Asset, BranchEnd, CommonCounterparties, CommonCounterparty, Continuation, Contracts,
-    Edge, EndReason, Expansion, Flow, HUB_COUNTERPARTIES, Leg, LimitHit, MergedEdge, NetChange,
-    Netting, Poisoning, ROUTES_MAX, Route, RoutesCut, SearchRequest, Swap, TransferCounts,
-    TransferFlows, TransferGraph, TransferPaths, Unchecked, Vertex, VertexId, ZeroValue, netting,
-    petgraph, widen,
+    AmountSum, Asset, AssetTotals, BranchEnd, CommonCounterparties, CommonCounterparty,
+    Continuation, Contracts, Edge, EndReason, Expansion, Flow, HUB_COUNTERPARTIES, Leg, LimitHit,
+    MergedEdge, NetChange, Netting, Poisoning, ROUTES_MAX, Route, RoutesCut, SearchRequest, Swap,
+    SwapCounts, TransferCounts, TransferFlows, TransferGraph, TransferPaths, Unchecked, Vertex,
+    VertexId, ZeroValue, netting, petgraph, widen,
 };
 #[cfg(feature = "index")]
 pub use txgraph_index::Status as IndexStatus;
@@ -117,19 +118,20 @@ pub use txgraph_nodedb::{
 };
 pub use txgraph_reader::{CancelFlag, NodeSource, Progress, Threads};
 pub use txgraph_replay::{
-    AccountFields, BlockReplay, CallFrame, CallLog, EngineKind, FieldChange, Frame, Frames,
-    Mismatch, NativeTransfer, RangeReport, StateChange, StateDiff, StateOverrides,
-    TransactionOverride, TransactionReplay, revert_reason,
+    AccountFields, BlockReplay, CallFrame, CallLog, Cause, Destruction, Difference, EngineKind,
+    FieldChange, Frame, FrameLog, Frames, Mismatch, NativeTransfer, RangeReport, StateChange,
+    StateDiff, StateOverrides, TransactionOverride, TransactionReplay, revert_reason,
 };
 #[cfg(feature = "rpc")]
 pub use txgraph_rpc::{Endpoint, Relay};
 #[cfg(any(feature = "index", feature = "lake"))]
 pub use txgraph_stored::{BuildOptions, BuildReport, VerifyReport};
 pub use txgraph_transfers::{
-    AddressFilter, AmountFilter, Batch, BlockAnchor, BlockRange, BlockRanges, BlockTime, ChainInfo,
-    DecodeCounts, Direction, FailureKind, Fields, Kind, Participation, Roles, ScanReport,
-    ScanRequest, SourceError, SourceFailure, StateUsed, TokenFilter, TokenStandard, Transfer,
-    TransferFilter, TransferSource, Unavailable, Unseen, WrappedNative,
+    AddressFilter, AddressSet, AmountFilter, Batch, BlockAnchor, BlockRange, BlockRanges,
+    BlockTime, ByFrontier, ChainInfo, DecodeCounts, Direction, FailureKind, Fields, Kind,
+    Participation, Roles, ScanReport, ScanRequest, Sink, SourceError, SourceFailure, StateUsed,
+    TokenFilter, TokenStandard, Transfer, TransferFilter, TransferSource, Unavailable, Unseen,
+    WrappedNative, Wrapper,
 };
 pub use version::version;
 pub use words::{COIN_DECIMALS, grouped, in_units, limit_words, number, thousands};

@@ -1,5 +1,7 @@
 //! Progress reports.
 
+use std::sync::Arc;
+
 /// Receives reports on work that goes through blocks.
 ///
 /// `start` and `finish` are called on the thread that started the work. `advance` is called on
@@ -14,6 +16,21 @@ pub trait Progress: Send + Sync {
     fn advance(&self, blocks: u64, count: u64);
     /// The work has ended, successfully or not.
     fn finish(&self);
+}
+
+/// A receiver that the caller keeps a handle on.
+impl<P: Progress + ?Sized> Progress for Arc<P> {
+    fn start(&self, blocks: u64, counted: &'static str) {
+        (**self).start(blocks, counted);
+    }
+
+    fn advance(&self, blocks: u64, count: u64) {
+        (**self).advance(blocks, count);
+    }
+
+    fn finish(&self) {
+        (**self).finish();
+    }
 }
 
 /// Calls [`Progress::start`] when created and [`Progress::finish`] when dropped, also

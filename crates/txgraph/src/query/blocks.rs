@@ -186,9 +186,14 @@ impl Source {
     ///
     /// As [`Self::header`].
     pub fn ommers(&self, block: u64) -> Result<Vec<Header>> {
+        Ok(self.header_with_ommers(block)?.1)
+    }
+
+    /// The header of a block, and the headers of its ommers.
+    pub(super) fn header_with_ommers(&self, block: u64) -> Result<(Header, Vec<Header>)> {
         self.read_block(block, Parts::default(), |block| {
-            block.check_header()?;
-            block.ommers()
+            let header = block.check_header()?.clone();
+            Ok((header, block.ommers()?))
         })
     }
 

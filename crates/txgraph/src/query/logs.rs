@@ -84,9 +84,19 @@ impl Source {
         &self,
         blocks: BlockRange,
         filter: &LogFilter,
+        each: impl FnMut(NodeLog) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        self.logs_of_any(blocks, std::slice::from_ref(filter), each)
+    }
+
+    /// The logs that at least one of some filters wants, in one pass, as [`Self::logs`].
+    pub(super) fn logs_of_any(
+        &self,
+        blocks: BlockRange,
+        filters: &[LogFilter],
         mut each: impl FnMut(NodeLog) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        let bits = filter.bits();
+        let bits: Vec<_> = filters.iter().map(LogFilter::bits).collect();
         let parts = Parts {
             headers: false,
             receipts: true,
@@ -95,7 +105,7 @@ impl Source {
             withdrawals: false,
         };
         let read = |block: &mut Block<'_>| match may_have(block, &bits)? {
-            true => logs(block, filter).map(Some),
+            true => logs(block, filters).map(Some),
             false => Ok(None),
         };
         self.scan_blocks(blocks, Order::OldestFirst, parts, read, |found: Vec<_>| {
@@ -109,31 +119,35 @@ impl Source {
     }
 }
 
-/// Whether the bloom filter of a block does not exclude the wanted logs.
-fn may_have(block: &mut Block<'_>, groups: &[Vec<Bits>]) -> txgraph_nodedb::Result<bool> {
+/// Whether the bloom filter of a block does not exclude the logs that any of some filters wants, by their
+/// [bits](LogFilter::bits).
+fn may_have(block: &mut Block<'_>, filters: &[Vec<Vec<Bits>>]) -> txgraph_nodedb::Result<bool> {
     if block.body.tx_count == 0 {
         return Ok(false);
     }
-    if groups.is_empty() {
+    if filters.iter().any(Vec::is_empty) {
         return Ok(true);
     }
     let mut bloom = block.logs_bloom()?;
-    'groups: for group in groups {
-        'values: for value in group {
-            for (index, bits) in value {
-                if bloom.byte(*index)? & bits != *bits {
-                    continue 'values;
+    'filters: for groups in filters {
+        'groups: for group in groups {
+            'values: for value in group {
+                for (index, bits) in value {
+                    if bloom.byte(*index)? & bits != *bits {
+                        continue 'values;
+                    }
                 }
+                continue 'groups;
             }
-            continue 'groups;
+            continue 'filters;
         }
-        return Ok(false);
+        return Ok(true);
     }
-    Ok(true)
+    Ok(false)
 }
 
 /// The wanted logs of a block.
-fn logs(block: &mut Block<'_>, filter: &LogFilter) -> txgraph_nodedb::Result<Vec<NodeLog>> {
+fn logs(block: &mut Block<'_>, filters: &[LogFilter]) -> txgraph_nodedb::Result<Vec<NodeLog>> {
     struct Found {
         transaction: u32,
         gas_used: u64,
@@ -145,7 +159,7 @@ fn logs(block: &mut Block<'_>, filter: &LogFilter) -> txgraph_nodedb::Result<Vec
         let mut wanted = Vec::new();
         let mut all = receipt.logs();
         for (at, log) in (first_log..).zip(all.by_ref()) {
-            if filter.matches(log.address, log.topics) {
+            if (filters.iter()).any(|it| it.matches(log.address, log.topics)) {
                 let topics = log.topics.iter().map(B256::from).collect();
                 let data = log.data.to_vec().into();
                 wanted.push((at, Log::new_unchecked(*log.address, topics, data)));

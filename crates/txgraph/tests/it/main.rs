@@ -6,6 +6,7 @@ mod examples;
 #[cfg(feature = "polars")]
 mod frames;
 mod memory;
+mod own;
 mod slot_history;
 mod source;
 mod statement;

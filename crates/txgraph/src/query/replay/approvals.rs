@@ -8,13 +8,17 @@ pub use events::{ApprovalKind, GrantedApproval};
 
 use crate::{
     BlockSpec, Capability, Error, NodeLog, Result, Source,
+    options::addresses,
     query::{query_metadata::Description, retry::retry_on_reorg},
     select::resolve_one,
     words::number,
 };
 use alloy_primitives::{Address, B256, U256};
 use events::{Granted, Place, filters, granted, token_approvals};
-use std::{collections::BTreeMap, ops::ControlFlow};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::ControlFlow,
+};
 use txgraph_analysis::Table;
 use txgraph_evm::Outcome;
 use txgraph_replay::query;
@@ -38,6 +42,9 @@ pub struct Approvals<'s> {
     address: Address,
     role: Role,
     blocks: Vec<BlockSpec>,
+    /// Only these; empty: all.
+    tokens: BTreeSet<Address>,
+    only_unlimited: bool,
     approvals_max: usize,
 }
 
@@ -110,6 +117,8 @@ impl Source {
             address: owner,
             role: Role::Owner,
             blocks: Vec::new(),
+            tokens: BTreeSet::new(),
+            only_unlimited: false,
             approvals_max: APPROVALS_MAX,
         }
     }
@@ -156,6 +165,19 @@ impl<'s> Approvals<'s> {
         self
     }
 
+    /// Only approvals of this token. Call again for more; default: all tokens.
+    pub fn token(mut self, token: Address) -> Self {
+        self.tokens.insert(token);
+        self
+    }
+
+    /// Only approvals without a limit in practice ([`ApprovalKind::is_unlimited`]), and approvals of
+    /// contracts that do not answer.
+    pub const fn only_unlimited(mut self) -> Self {
+        self.only_unlimited = true;
+        self
+    }
+
     /// Refuses to ask about more approvals than this, with [`ErrorKind::TooMany`](crate::ErrorKind::TooMany).
     pub const fn max_approvals(mut self, approvals: usize) -> Self {
         self.approvals_max = approvals;
@@ -180,6 +202,9 @@ impl<'s> Approvals<'s> {
         approvals.retain(|it| {
             it.amount != Some(U256::ZERO) && it.expires.is_none_or(|expires| expires >= now)
         });
+        if self.only_unlimited {
+            approvals.retain(|it| it.amount.is_none() || it.is_unlimited());
+        }
         let mut notes = Vec::from_iter(cut);
         if blocks.first > 0 {
             notes.push(format!(
@@ -196,7 +221,7 @@ impl<'s> Approvals<'s> {
         }
         Ok(OpenApprovals {
             block: blocks.last,
-            table: to_file::table(self.address, blocks.last, &approvals),
+            table: to_file::table(self, blocks.last, &approvals),
             approvals,
             granted: granted.len() as u64,
             notes,
@@ -209,29 +234,35 @@ impl<'s> Approvals<'s> {
     /// The query for the metadata of the result.
     fn description(&self, blocks: BlockRange) -> Description {
         let flag = (self.role == Role::Spender).then_some("as-spender");
-        Description::of_account("approvals", self.address, blocks, flag)
+        let mut about = Description::of_account("approvals", self.address, blocks, flag);
+        if !self.tokens.is_empty() {
+            about = about.with("token", addresses(&self.tokens));
+        }
+        match self.only_unlimited {
+            true => about.with("unlimited", true.into()),
+            false => about,
+        }
     }
 
     /// All approvals of some blocks, each with the place of the last event.
     fn granted(&self, blocks: BlockRange) -> Result<BTreeMap<Granted, Place>> {
         let mut all = BTreeMap::new();
-        for filter in filters(self.address, self.role == Role::Spender) {
-            self.source.logs(blocks, &filter, |log| {
-                if let Some(granted) = granted(&log.log) {
-                    let place = (log.block, log.timestamp, log.transaction_hash);
-                    let last = all.entry(granted).or_insert(place);
-                    *last = place.max(*last);
-                }
-                match all.len() > self.approvals_max {
-                    false => Ok(ControlFlow::Continue(())),
-                    true => Err(Error::too_many(number(
-                        self.approvals_max as u64,
-                        "approval",
-                        "approvals",
-                    ))),
-                }
-            })?;
-        }
+        let filters = filters(self.address, self.role == Role::Spender, &self.tokens);
+        self.source.logs_of_any(blocks, &filters, |log| {
+            if let Some(granted) = granted(&log.log) {
+                let place = (log.block, log.timestamp, log.transaction_hash);
+                let last = all.entry(granted).or_insert(place);
+                *last = place.max(*last);
+            }
+            match all.len() > self.approvals_max {
+                false => Ok(ControlFlow::Continue(())),
+                true => Err(Error::too_many(number(
+                    self.approvals_max as u64,
+                    "approval",
+                    "approvals",
+                ))),
+            }
+        })?;
         Ok(all)
     }
 

@@ -25,12 +25,21 @@ impl Source {
     ///
     /// If the rules of the chain are not known.
     pub fn block_rewards(&self, block: &NodeBlock) -> Result<(U256, Vec<U256>)> {
-        if block.header.difficulty.is_zero() {
+        self.rewards_of(&block.header, &block.ommers)
+    }
+
+    /// The same, by the headers of a block and of its ommers.
+    pub(super) fn rewards_of(
+        &self,
+        header: &Header,
+        ommers: &[Header],
+    ) -> Result<(U256, Vec<U256>)> {
+        if header.difficulty.is_zero() {
             return Ok(Default::default());
         }
-        let rules = self.node(Capability::Replay)?.rules()?.at(&block.header);
-        let ommers = block.ommers.iter().map(|ommer| ommer.number);
-        let rewards = rules.rewards(block.header.number, ommers);
+        let rules = self.node(Capability::Replay)?.rules()?.at(header);
+        let ommers = ommers.iter().map(|ommer| ommer.number);
+        let rewards = rules.rewards(header.number, ommers);
         Ok(rewards.unwrap_or_default())
     }
 }

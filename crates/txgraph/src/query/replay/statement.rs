@@ -28,7 +28,7 @@ use std::{
     ops::ControlFlow,
 };
 use txgraph_analysis::Table;
-use txgraph_nodedb::ChainFamily;
+use txgraph_nodedb::{ChainFamily, Header};
 use txgraph_transfers::{
     BlockRange, BlockRanges, Kind, ScanReport, SourceError, TokenStandard, Transfer,
 };
@@ -336,13 +336,17 @@ impl<'s> Statement<'s> {
         let mut found = Vec::new();
         for block in changed {
             self.source.check_interrupted()?;
-            if self.source.header(block)?.difficulty.is_zero() {
+            let (header, ommers) = self.source.header_with_ommers(block)?;
+            if header.difficulty.is_zero() {
                 break;
             }
-            let content = self.source.block(block, false)?;
-            let (reward, of_ommers) = self.source.block_rewards(&content)?;
-            let beneficiary = (content.header.beneficiary, reward);
-            let ommers = content.ommers.iter().map(|ommer| ommer.beneficiary);
+            let is_own = |header: &Header| header.beneficiary == self.address;
+            if !is_own(&header) && !ommers.iter().any(is_own) {
+                continue;
+            }
+            let (reward, of_ommers) = self.source.rewards_of(&header, &ommers)?;
+            let beneficiary = (header.beneficiary, reward);
+            let ommers = ommers.iter().map(|ommer| ommer.beneficiary);
             let all = ommers.zip(of_ommers).chain([beneficiary]);
             let own = all.filter(|(to, amount)| *to == self.address && !amount.is_zero());
             found.extend(own.map(|(_, amount)| Reward { block, amount }));

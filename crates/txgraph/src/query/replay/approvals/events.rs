@@ -7,6 +7,7 @@
 use crate::LogFilter;
 use alloy_primitives::{Address, B256, Log, U256, address, keccak256};
 use serde::{Serialize, Serializer};
+use std::collections::BTreeSet;
 use txgraph_base::string_enum;
 use txgraph_transfers::{TokenFilter, TokenStandard, TransferFilter};
 
@@ -115,31 +116,34 @@ fn topic(signature: &str) -> B256 {
     keccak256(signature)
 }
 
-/// The logs of approvals by an owner, or to a spender. Each filter is a pass over the blocks.
-pub(super) fn filters(address: Address, is_spender: bool) -> Vec<LogFilter> {
+/// The logs of approvals by an owner, or to a spender, of some tokens, or of all if there are none.
+pub(super) fn filters(
+    address: Address,
+    is_spender: bool,
+    tokens: &BTreeSet<Address>,
+) -> Vec<LogFilter> {
     let own = vec![address.into_word()];
     let of_tokens = vec![topic(APPROVAL), topic(APPROVAL_FOR_ALL)];
     let of_permit2 = PERMIT2_EVENTS.map(topic).to_vec();
-    let filter = |topics| LogFilter {
-        topics,
-        ..LogFilter::default()
+    let (owner, spender) = match is_spender {
+        false => (own, vec![]),
+        true => (vec![], own),
     };
-    match is_spender {
-        // All of them have the owner at one place.
-        false => vec![filter([
-            [of_tokens, of_permit2].concat(),
-            own,
-            vec![],
-            vec![],
-        ])],
-        true => vec![
-            filter([of_tokens, vec![], own.clone(), vec![]]),
-            LogFilter {
-                addresses: vec![PERMIT2],
-                ..filter([of_permit2, vec![], vec![], own])
-            },
-        ],
-    }
+    vec![
+        LogFilter {
+            addresses: tokens.iter().copied().collect(),
+            topics: [of_tokens, owner.clone(), spender.clone(), vec![]],
+        },
+        LogFilter {
+            addresses: vec![PERMIT2],
+            topics: [
+                of_permit2,
+                owner,
+                tokens.iter().map(|token| token.into_word()).collect(),
+                spender,
+            ],
+        },
+    ]
 }
 
 /// The logs of all approvals of ERC-20 tokens that a filter of transfers wants; `None` if it wants

@@ -2,18 +2,24 @@
 
 use super::{Approval, Approvals, OpenApprovals};
 use crate::{AnalysisOutput, Result, query::analyze::write_table};
-use alloy_primitives::Address;
 use serde_json::json;
 use txgraph_analysis::{ColumnType, Table};
 use txgraph_export::Written;
 use txgraph_graph::widen;
 
 /// The table of approvals.
-pub(super) fn table(address: Address, block: u64, approvals: &[Approval]) -> Table {
+pub(super) fn table(query: &Approvals<'_>, block: u64, approvals: &[Approval]) -> Table {
     use ColumnType::{Address, Amount, Bool, Hash, Text, U64};
     Table::of(
         "approvals",
-        format!("Approvals of {address} that are open at the end of block {block}"),
+        format!(
+            "{} of {} that are open at the end of block {block}",
+            match query.only_unlimited {
+                true => "Unlimited approvals",
+                false => "Approvals",
+            },
+            query.address
+        ),
         approvals,
         &[
             ("kind", Text, |it: &Approval| it.kind.as_str().into()),
