@@ -127,6 +127,13 @@ impl Terminal {
         ));
     }
 
+    /// The end of a search for relations: missing blocks and limits.
+    pub(crate) fn searched(&self, scan: &ScanReport, limits: &[LimitHit]) {
+        self.stats.phase("search");
+        self.gaps(scan);
+        self.limits(limits, txgraph::limit_words);
+    }
+
     /// Limits that ended the search.
     pub(crate) fn limits(&self, limits: &[LimitHit], words: impl Fn(&LimitHit) -> String) {
         for limit in limits {

@@ -84,6 +84,12 @@ impl Stats {
         ] {
             self.count(name, count);
         }
+        if let Some(hash) = scan.last_block_hash {
+            let hash = hash.to_string();
+            self.done()
+                .counts
+                .insert("last_block_hash".into(), hash.into());
+        }
     }
 
     /// Adds outputs that were written.

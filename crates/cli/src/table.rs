@@ -35,6 +35,25 @@ pub(crate) struct View<'a> {
     pub(crate) rows_max: usize,
 }
 
+impl<'a> View<'a> {
+    /// How all rows of measures are shown.
+    pub(crate) const fn measures(
+        tokens: &'a TokenList,
+        labels: &'a Labels,
+        chain_id: u64,
+        width: Option<u16>,
+    ) -> Self {
+        Self {
+            style: Style::Measures,
+            tokens,
+            labels,
+            chain_id,
+            width,
+            rows_max: usize::MAX,
+        }
+    }
+}
+
 /// A table as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Page {
@@ -383,23 +402,11 @@ mod tests {
     use txgraph::Address;
     use txgraph_testkit::says;
 
-    fn view<'a>(tokens: &'a TokenList, labels: &'a Labels) -> View<'a> {
-        View {
-            style: Style::Measures,
-            tokens,
-            labels,
-            chain_id: 1,
-            width: None,
-            rows_max: 9,
-        }
-    }
-
     fn drawn(table: &Table, width: Option<u16>, rows_max: usize) -> String {
         let (tokens, labels) = Default::default();
         let view = View {
-            width,
             rows_max,
-            ..view(&tokens, &labels)
+            ..View::measures(&tokens, &labels, 1, width)
         };
         draw(table, &view).text
     }
@@ -502,8 +509,7 @@ mod tests {
         labels.add(Address::ZERO, txgraph::Label::named("coins\u{1b}[31m"));
         let view = View {
             style: Style::Movements,
-            width: Some(100),
-            ..view(&tokens, &labels)
+            ..View::measures(&tokens, &labels, 1, Some(100))
         };
         let text = draw(&table, &view).text;
         says(&text, "0x206111…");
@@ -533,8 +539,7 @@ mod tests {
         let labels = Labels::default();
         let view = View {
             style: Style::Movements,
-            width: Some(120),
-            ..view(&tokens, &labels)
+            ..View::measures(&tokens, &labels, 1, Some(120))
         };
         let text = draw(&table, &view).text;
         says(&text, "USD 0x5aAe…eAed");

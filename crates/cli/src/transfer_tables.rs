@@ -175,11 +175,8 @@ pub(crate) fn view<'a>(
 ) -> View<'a> {
     View {
         style: Style::Movements,
-        tokens,
-        labels,
-        chain_id,
-        width: terminal.width(),
         rows_max: ROWS_MAX,
+        ..View::measures(tokens, labels, chain_id, terminal.width())
     }
 }
 

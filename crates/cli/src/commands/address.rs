@@ -6,7 +6,7 @@ use super::{Context, names::Names};
 use crate::{
     args::{BlockArgs, NameArgs, StateBlockArgs},
     output::{number, print_json, print_page},
-    table::{self, Page, Style, View, thousands},
+    table::{self, Page, View, thousands},
     transfer_tables,
 };
 use clap::Args;
@@ -399,14 +399,8 @@ impl Shown {
 
     /// The counterparties in both directions.
     fn tables(&self, found: &AddressProfile, width: Option<u16>) -> Page {
-        let view = View {
-            style: Style::Measures,
-            tokens: &self.0.tokens,
-            labels: &self.0.labels,
-            chain_id: self.0.chain_id,
-            width,
-            rows_max: usize::MAX,
-        };
+        let names = &self.0;
+        let view = View::measures(&names.tokens, &names.labels, names.chain_id, width);
         let sides = [
             ("received-from", "Received from", &found.received),
             ("sent-to", "Sent to", &found.sent),

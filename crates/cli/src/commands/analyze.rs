@@ -5,7 +5,7 @@ use crate::{
     args::{SearchArgs, TableOutputArgs, TokenListArgs, words},
     cluster::ClusterArgs,
     output::{Terminal, limit_words},
-    table::{self, Page, Style, View},
+    table::{self, Page, View},
     transfer_tables,
 };
 use clap::Args;
@@ -253,12 +253,8 @@ fn print_tables(
         (None, top) => top.unwrap_or(ROWS_SHOWN).max(ROWS_SHOWN),
     };
     let view = View {
-        style: Style::Measures,
-        tokens,
-        labels,
-        chain_id,
-        width: terminal.width(),
         rows_max,
+        ..View::measures(tokens, labels, chain_id, terminal.width())
     };
     let pages: Vec<Page> = chosen
         .iter()

@@ -7,8 +7,8 @@ use crate::{
 };
 use clap::Args;
 use txgraph::{
-    AnalysisFormat, Result,
-    parse::{Checksum, parse_address},
+    AnalysisFormat, Error, Result,
+    parse::{Checksum, assets, parse_address},
 };
 
 /// Open approvals: who may take which tokens of an account, and how much
@@ -27,6 +27,19 @@ pub(crate) struct ApprovalsArgs {
     #[arg(long)]
     as_spender: bool,
 
+    /// Only approvals of these tokens
+    ///
+    /// Addresses, or symbols of --token-list and of well-known tokens. Fewer blocks are read than
+    /// for all tokens.
+    #[arg(short, long, value_name = "TOKEN")]
+    token: Vec<String>,
+
+    /// Only unlimited approvals
+    ///
+    /// Approvals whose contract does not say how much is left stay in the list.
+    #[arg(long)]
+    unlimited: bool,
+
     #[command(flatten)]
     blocks: BlockArgs,
 
@@ -41,6 +54,7 @@ const EXAMPLES: &str = "\
 Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph approvals 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba
     $ txgraph approvals 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba --as-spender -f csv
+    $ txgraph approvals 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba --unlimited
 ";
 
 /// Runs the command.
@@ -50,6 +64,14 @@ pub(crate) fn run(args: &ApprovalsArgs, context: &Context<'_>) -> Result<()> {
     let mut query = source.approvals(parse_address(&args.address, Checksum::Verify)?);
     if args.as_spender {
         query = query.as_spender();
+    }
+    let list = source.token_list(&args.names.tokens.token_list)?;
+    for token in assets(&args.token, &source, list.as_ref())? {
+        let token = token.ok_or_else(|| Error::usage("the native coin has no approvals"))?;
+        query = query.token(token);
+    }
+    if args.unlimited {
+        query = query.only_unlimited();
     }
     for blocks in args.blocks.read()? {
         query = query.blocks(blocks);
@@ -71,7 +93,8 @@ pub(crate) fn run(args: &ApprovalsArgs, context: &Context<'_>) -> Result<()> {
         names.print(&[&found.table], terminal)?;
     }
     terminal.note(format_args!(
-        "open at the end of block {}: {} of {}",
+        "{} at the end of block {}: {} of {}",
+        if args.unlimited { "unlimited" } else { "open" },
         found.block,
         found.approvals.len(),
         number(found.granted, "approval", "approvals")

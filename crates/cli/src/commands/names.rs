@@ -54,11 +54,7 @@ impl Names {
     pub(super) fn grid(&self, table: &Table) -> Grid {
         let view = View {
             style: Style::Movements,
-            tokens: &self.tokens,
-            labels: &self.labels,
-            chain_id: self.chain_id,
-            width: None,
-            rows_max: usize::MAX,
+            ..View::measures(&self.tokens, &self.labels, self.chain_id, None)
         };
         let (header, rows) = table::texts(table, &view);
         Grid {

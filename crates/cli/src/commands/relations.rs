@@ -6,7 +6,7 @@ use super::{Context, token_notes};
 use crate::{
     args::{NameArgs, SelectionArgs},
     output::{number, print_json, print_page},
-    table::{self, Page, Style, View},
+    table::{self, Page, View},
     transfer_tables,
 };
 use clap::Args;
@@ -16,7 +16,7 @@ use std::time::Instant;
 use txgraph::{
     Address, BlockRanges, ColumnType, CommonCounterparties, Continuation, Error, GraphOutputs,
     HUB_COUNTERPARTIES, Hops, LimitHit, Metadata, PreparedSearch, Result, ScanReport, Source,
-    Table, TokenFilter, TransferFlows, TransferPaths, flows_as_json, limit_words,
+    Table, TokenFilter, TokenList, TransferFlows, TransferPaths, flows_as_json, limit_words,
     parse::{GraphQuery, Options, parse_address},
 };
 
@@ -201,9 +201,7 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
     };
     let found = query.paths_to(to, continuation, args.routes)?;
     let terminal = context.terminal;
-    terminal.stats.phase("search");
-    terminal.gaps(&found.scan);
-    terminal.limits(&found.limits, limit_words);
+    terminal.searched(&found.scan, &found.limits);
     let lines = match found.shortest.is_empty() {
         true => not_searched(&found, &query, continuation),
         false => Vec::new(),
@@ -333,9 +331,7 @@ fn show_flows(
     context: &Context<'_>,
 ) -> Result<()> {
     let terminal = context.terminal;
-    terminal.stats.phase("search");
-    terminal.gaps(&found.scan);
-    terminal.limits(&found.limits, limit_words);
+    terminal.searched(&found.scan, &found.limits);
     let has_internal = reads_internal(query);
     let swaps = Some("swaps: the amount in other tokens");
     let mut lines = unsearched(&found.limits, &found.scan, has_internal, swaps);
@@ -390,9 +386,7 @@ pub(crate) fn common(args: &CommonArgs, context: &Context<'_>) -> Result<()> {
     }
     let found = query.common_counterparties()?;
     let terminal = context.terminal;
-    terminal.stats.phase("search");
-    terminal.gaps(&found.scan);
-    terminal.limits(&found.limits, limit_words);
+    terminal.searched(&found.scan, &found.limits);
     let labels = outputs.labels.unwrap_or_default();
     let has_internal = reads_internal(&query);
     let lines = unsearched(&found.limits, &found.scan, has_internal, None);
@@ -409,14 +403,8 @@ pub(crate) fn common(args: &CommonArgs, context: &Context<'_>) -> Result<()> {
         table
             .rows
             .truncate(top.saturating_mul(query.request().roots.len()));
-        let view = View {
-            style: Style::Measures,
-            tokens: &Default::default(),
-            labels: &labels,
-            chain_id: source.chain()?.chain_id,
-            width: terminal.width(),
-            rows_max: usize::MAX,
-        };
+        let (tokens, chain_id) = (TokenList::default(), source.chain()?.chain_id);
+        let view = View::measures(&tokens, &labels, chain_id, terminal.width());
         let mut page = table::draw(&table, &view);
         let all = found.counterparties.len();
         if let Some(more) = all.checked_sub(top).filter(|more| *more > 0) {

@@ -134,7 +134,12 @@ pub(crate) fn run(args: &WatchArgs, context: &Context<'_>) -> Result<()> {
                 let answer = added.query.write_found(&added.found, &output)?;
                 token_notes::note(&answer.tokens, terminal);
                 let first = added.found.transfers[0].block_number;
-                webhook.send(&webhook.lines.take(), first)?;
+                webhook.send(&webhook.lines.take(), || {
+                    format!(
+                        "lines of block {first} and later ones may not have arrived: go on with \
+                         --blocks {first}:"
+                    )
+                })?;
                 if args.first {
                     return Ok(());
                 }
@@ -143,7 +148,12 @@ pub(crate) fn run(args: &WatchArgs, context: &Context<'_>) -> Result<()> {
                 let line = json!({ "removed_from_block": first_block });
                 let line = format!("{line}\n");
                 print_data(line.as_bytes())?;
-                webhook.send(line.as_bytes(), first_block)?;
+                webhook.send(line.as_bytes(), || {
+                    format!(
+                        "the server may not know that block {first_block} and later ones were \
+                         removed: remove their lines there, then go on with --blocks {first_block}:"
+                    )
+                })?;
             }
         }
     }
@@ -185,14 +195,14 @@ impl<'a> Webhook<'a> {
         None
     }
 
-    /// Sends lines about blocks from `first` on.
+    /// Sends lines. `hint` says how to go on if that fails.
     #[cfg_attr(
         not(feature = "rpc"),
         expect(clippy::unnecessary_wraps, reason = "nothing is sent")
     )]
-    fn send(&self, lines: &[u8], first: u64) -> Result<()> {
+    fn send(&self, lines: &[u8], hint: impl Fn() -> String) -> Result<()> {
         #[cfg(not(feature = "rpc"))]
-        let _ = (self.terminal, lines, first);
+        let _ = (self.terminal, lines, hint);
         #[cfg(feature = "rpc")]
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
             let Some(relay) = &self.relay else { break };
@@ -202,10 +212,7 @@ impl<'a> Webhook<'a> {
                     true => txgraph::ErrorKind::Interrupted,
                     false => txgraph::ErrorKind::Failed,
                 };
-                Error::new(failed, what).hint(format!(
-                    "lines of block {first} and later ones may not have arrived: go on with \
-                     --blocks {first}:"
-                ))
+                Error::new(failed, what).hint(hint())
             })?;
         }
         Ok(())

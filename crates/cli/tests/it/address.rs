@@ -7,7 +7,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 use txgraph::U256;
-use txgraph_testkit::{fixtures, says};
+use txgraph_testkit::{fixtures, or_skip, says};
 
 fn ask(sample: &Sample, line: &str) -> Value {
     sample.json(&format!("address {line} --json -q {CHAIN}"))
@@ -223,9 +223,7 @@ fn contracts_have_their_creators() {
 /// A contract that a factory created is found in the trace of the block.
 #[test]
 fn contracts_of_factories_have_their_factory() {
-    let Some(sample) = Sample::named("long-v2") else {
-        return;
-    };
+    let sample = or_skip!(Sample::named("long-v2"));
     let factory = sample.fixture.truth["contracts"]["factory"]
         .as_str()
         .unwrap();

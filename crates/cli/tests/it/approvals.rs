@@ -22,6 +22,27 @@ fn an_approval_is_seen_from_both_sides() {
         assert_eq!(owner[0]["amount"], "999979999999999999999810");
         let spender = sample.ok(&format!("approvals {SPENDER} --as-spender -f csv"));
         assert!(spender.rows().contains(&owner[0]));
+        let token = &owner[0]["token_address"];
+        let of_token = sample.rows(&format!("approvals {OWNER} -t {token} -f csv"));
+        assert_eq!(of_token, owner);
+        let as_spender = format!("approvals {SPENDER} --as-spender -f csv");
+        let of_token = sample.rows(&format!("{as_spender} -t {token}"));
+        let all = sample.rows(&as_spender);
+        let wanted = all.iter().filter(|it| it["token_address"] == *token);
+        assert!(of_token.iter().eq(wanted));
+        let of_other = sample.rows(&format!("approvals {OWNER} -t {SPENDER} -f csv"));
+        assert_eq!(of_other.len(), 0);
+        let limited = sample.ok(&format!("approvals {OWNER} --unlimited"));
+        assert!(
+            limited
+                .stderr
+                .contains("unlimited at the end of block 40: 0 of 1")
+        );
+        let unlimited = sample.rows(&format!("{as_spender} --unlimited"));
+        let wanted = all.iter().filter(|it| it["unlimited"] == "true");
+        assert!(unlimited.iter().eq(wanted));
+        let coin = sample.run(&format!("approvals {OWNER} -t eth"));
+        assert!(coin.ended(2).stderr.contains("no approvals"));
         // What was not approved in these blocks is not listed.
         let later = sample.ok(&format!("approvals {OWNER} -b 14:"));
         assert!(later.stdout.ends_with("none\n"), "{}", later.stdout);

@@ -6,7 +6,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
 };
-use txgraph_testkit::fixtures;
+use txgraph_testkit::{fixtures, or_skip};
 
 /// The bundles of all blocks have the outputs of the node, and need no genesis file.
 #[test]
@@ -207,9 +207,7 @@ fn bundles_are_a_source_of_transfers() {
 /// end of the block.
 #[test]
 fn tainted_amounts_of_mainnet_blocks_add_up() {
-    let Some(root) = fixtures::require_root() else {
-        return;
-    };
+    let root = or_skip!(fixtures::require_root());
     let folder = tempfile::tempdir().unwrap();
     let mut rules = BTreeSet::new();
     for (block, root_address) in [

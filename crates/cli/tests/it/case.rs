@@ -41,6 +41,9 @@ fn a_case_keeps_answers_with_their_evidence() {
         serde_json::json!([{ "first": 0, "last": 40 }])
     );
     assert_eq!((&answer["tip"], &answer["status"]), (&40.into(), &0.into()));
+    let metadata = sample.read_json("c/answers/01-graph/graph.csv.meta.json");
+    let hash = &answer["last_block_hash"];
+    assert!(hash.is_string() && *hash == metadata["scan"]["last_block_hash"]);
     assert!(
         answer["program"]
             .as_str()
@@ -109,6 +112,11 @@ fn a_report_has_everything_and_no_markup_from_outside() {
     ] {
         assert!(!page.contains(absent), "{absent}");
     }
+    let names: Vec<_> = (page.split("not shown here").skip(1))
+        .map(|text| text.split('<').next().unwrap_or_default())
+        .collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+    assert!(names[0].ends_with(": answers/patterns/analysis.json"));
     // The hashes of the files are in the report.
     let answer = sample.read_json("c/answers/patterns/answer.json");
     for file in answer["files"].as_array().unwrap() {
@@ -359,6 +367,11 @@ fn labels_and_notes_are_kept() {
     let notes = sample.read_json("c/case.json")["notes"].clone();
     assert_eq!(notes[1]["text"], "one\ntwo");
     assert!(notes[1]["time"].as_str().unwrap().ends_with(" UTC"));
+    // A file of one line without a header is used, too.
+    fs::write(sample.path("c/labels.csv"), format!("{ROOT},Courier\n")).unwrap();
+    sample.ok(&format!("case add c -- transfers --address {ROOT}"));
+    let csv = sample.read("c/answers/01-transfers/transfers.csv");
+    assert!(csv.contains("Courier"), "{csv}");
 }
 
 /// Labels and notes of a case are about one chain.

@@ -1,24 +1,18 @@
 //! `txgraph era export`, and answers from its files.
 
-use crate::harness::{Sample, entry, ok, rows};
+use crate::{
+    harness::{Sample, entry, ok, rows},
+    mainnet::directories,
+};
 use std::fs;
-use txgraph_chaingen::{BlockWriter, ExecutedBlock, Layout};
-use txgraph_testkit::mainnet;
+use txgraph_testkit::{mainnet, or_skip};
 
 #[test]
 fn an_archive_of_mainnet_gives_the_answers_of_the_node() {
-    let Some(blocks) = mainnet::blocks() else {
-        return;
-    };
-    let count = mainnet::transfers(&blocks).transfers.len();
-    let folder = tempfile::tempdir().unwrap();
+    let [_v1, folder] = or_skip!(directories());
     let folder = folder.path();
-    let executed = blocks.iter().map(|block| {
-        ExecutedBlock::decode(&block.header, &block.transactions, &block.receipts).unwrap()
-    });
-    let data = folder.join("data");
-    let written = BlockWriter::create_from(&data, Layout::V2.into(), 1 << 30, executed.collect());
-    drop(written.unwrap());
+    let blocks = mainnet::blocks().unwrap();
+    let count = mainnet::transfers(&blocks).transfers.len();
     ok(
         folder,
         "era export -q --datadir data -b 15000001: -o archive",

@@ -1,6 +1,6 @@
 //! `txgraph evm`: needs no node.
 
-use crate::harness::{Run, ask, words};
+use crate::harness::{Run, ask, json_lines, words};
 use std::{
     io::Write,
     process::{Command, Stdio},
@@ -139,10 +139,7 @@ fn traces_go_to_stderr_or_a_file() {
     let to_file = std::fs::read_to_string(&file).unwrap();
     let output = evm(&format!("run --trace {code}"), "");
     assert_eq!(output.stderr, to_file);
-    let lines: Vec<serde_json::Value> = to_file
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines = json_lines(&to_file);
     assert_eq!(lines.len(), 9);
     assert_eq!(
         (&lines[2]["opName"], &lines[2]["gasCost"]),

@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 use tempfile::TempDir;
-pub(crate) use txgraph_testkit::program::{Run, rows, run};
+pub(crate) use txgraph_testkit::program::{Run, json_lines, rows, run};
 use txgraph_testkit::{
     fixtures::{self, Fixture, Unpacked},
     program,

@@ -5,6 +5,7 @@
 use crate::harness::{CHAIN, Run, Sample, ask, rows, run};
 use serde_json::Value;
 use txgraph_testkit::{
+    fixtures::number,
     naive,
     rpc::{Fault, RpcServer},
 };
@@ -250,11 +251,6 @@ fn newest_with_transactions(sample: &Sample) -> u64 {
     let lines = sample.fixture.lines("receipts");
     let good = lines.filter(|line| line["receipts"][0]["status"] == "0x1");
     number(&good.last().unwrap()["receipts"][0]["blockNumber"])
-}
-
-fn number(value: &Value) -> u64 {
-    let text = value.as_str().unwrap().trim_start_matches("0x");
-    u64::from_str_radix(text, 16).unwrap()
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `txgraph info`.
 
 use crate::harness::Sample;
-use txgraph_testkit::says;
+use txgraph_testkit::{or_skip, says};
 
 #[test]
 fn agrees_with_the_node() {
@@ -46,9 +46,7 @@ fn prints_a_page() {
 
 #[test]
 fn lists_what_a_pruned_node_lacks() {
-    let Some(sample) = Sample::named("pruned/dev-v1-receipts") else {
-        return;
-    };
+    let sample = or_skip!(Sample::named("pruned/dev-v1-receipts"));
     let answers = &sample.fixture.chain_info["blocks_the_node_answers_for"]["receipts"];
     let lost = answers["last_block_without"].as_u64().unwrap();
     let info = sample.json("info --json");

@@ -8,6 +8,7 @@ use txgraph_chaingen::{BlockWriter, ExecutedBlock, Layout};
 use txgraph_testkit::{
     mainnet,
     naive::{Rules, bfs},
+    or_skip,
 };
 
 /// The directory as `data` in a folder to run in, for each layout.
@@ -45,9 +46,7 @@ fn naive() -> Vec<Transfer> {
 
 #[test]
 fn info_lists_the_blocks_of_a_mainnet_directory() {
-    let Some(directories) = directories() else {
-        return;
-    };
+    let directories = or_skip!(directories());
     for folder in &directories {
         let info = ok(folder.path(), "info --json").json();
         assert_eq!(info["chain"]["chain_id"], 1);
@@ -61,9 +60,7 @@ fn info_lists_the_blocks_of_a_mainnet_directory() {
 
 #[test]
 fn transfers_and_graph_of_a_mainnet_directory_equal_the_naive_ones() {
-    let Some(directories) = directories() else {
-        return;
-    };
+    let directories = or_skip!(directories());
     let expected = naive();
     // A sender in the middle of the range.
     let root = expected[expected.len() / 2].from_address;
@@ -122,9 +119,7 @@ fn transfers_and_graph_of_a_mainnet_directory_equal_the_naive_ones() {
 
 #[test]
 fn blocks_before_the_first_of_a_mainnet_directory_are_status_3() {
-    let Some(directories) = directories() else {
-        return;
-    };
+    let directories = or_skip!(directories());
     for folder in &directories {
         let root = mainnet::USDT;
         for line in [

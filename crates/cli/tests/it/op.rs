@@ -10,7 +10,7 @@ use txgraph_chaingen::{BlockSample, BlockWriter, Layout, op_block};
 use txgraph_testkit::{
     edit,
     naive::{Rules, bfs},
-    op,
+    op, or_skip,
 };
 
 /// A sample, and directories of it as `data` in a folder to run in, for each layout.
@@ -94,9 +94,7 @@ fn fees_of_an_op_directory_are_computed() {
             .ended(2)
             .says("add --with-internal");
     }
-    let Some(blocks) = op::balanced_blocks() else {
-        return;
-    };
+    let blocks = or_skip!(op::balanced_blocks());
     let block = &blocks[0];
     let executed = [&block.parent, &block.block].map(|it| op_block(it).unwrap());
     let named = (executed[0].header.number, executed[0].header.hash_slow());

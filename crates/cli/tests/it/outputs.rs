@@ -191,6 +191,8 @@ fn stats_are_written() {
         (&1.into(), &3.into())
     );
     assert_eq!(stats["files"][0]["rows"], rows);
+    let hash = stats["last_block_hash"].as_str();
+    assert!(hash.is_some_and(|hash| hash.starts_with("0x")), "{stats}");
     assert_eq!(stats["files"][0]["bytes"], sample.read("t.csv").len());
     for line in [
         format!("graph -r {ROOT}"),

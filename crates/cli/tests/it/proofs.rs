@@ -4,7 +4,7 @@ use crate::harness::{CHAIN, HUB, Sample, ok};
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs};
 use txgraph::{ErrorKind, verify_proofs};
-use txgraph_testkit::fixtures;
+use txgraph_testkit::{fixtures, or_skip};
 
 /// Sends, receives, and has withdrawals.
 const VALIDATOR: &str = "0xcaa8abeb21ea52d586925572de161da0bffe3e48";
@@ -68,9 +68,7 @@ fn statements_prove_themselves() {
     }
     assert!(rows[0] > 100 && rows[1] > 100, "{rows:?}");
     // Also batches of ERC-1155.
-    let Some(sample) = Sample::named("dev-v2") else {
-        return;
-    };
+    let sample = or_skip!(Sample::named("dev-v2"));
     let (kinds, rows) = verified(
         &sample,
         &[zero, "0x0a9f7f932c32332d772be4d866d40925a9401161"],
@@ -444,9 +442,7 @@ fn damaged_blocks_are_no_proof() {
 /// Receipts from before Byzantium have state roots, which the node does not store.
 #[test]
 fn old_receipts_are_not_proven() {
-    let Some(sample) = Sample::named("odd/import-v2") else {
-        return;
-    };
+    let sample = or_skip!(Sample::named("odd/import-v2"));
     let genesis = fixtures::root().unwrap().join("odd/import-genesis.json");
     let genesis = genesis.display();
     let line = "statement 0x5f552da00dfb4d3749d9e62dcee3c918855a86a0 --proofs -o s.json";

@@ -80,6 +80,9 @@ fn forged_notes_and_pictures_are_noticed_by_a_rerun() {
 
     forge_file(&sample, "graph.svg", ["</svg>", "<!-- other --></svg>"]);
     sample.fails("case verify c --rerun", 1, "another answer: graph.svg");
+    forge(&sample, |record| record["last_block_hash"] = "0x11".into());
+    let failed = sample.run("case verify c --rerun").ended(1);
+    failed.says("the last block had the hash 0x11, and has 0x5aab93eb36231dd5");
     forge(&sample, |record| record["program"] = "txgraph 0.0.1".into());
     sample.ok("case verify c");
     let failed = sample.run("case verify c --rerun").ended(1);

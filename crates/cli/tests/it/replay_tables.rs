@@ -5,6 +5,7 @@ use crate::{
     harness::{CHAIN, Row, Sample, rows},
 };
 use serde_json::Value;
+use txgraph_testkit::or_skip;
 
 /// Reads a Parquet or Arrow IPC file. Of a 256-bit number, the decimal column is read.
 fn read(sample: &Sample, name: &str) -> Vec<Row> {
@@ -125,9 +126,7 @@ fn gas_is_written_as_stacks_or_as_table() {
 
 #[test]
 fn formats_contain_the_same_balances() {
-    let Some(sample) = Sample::named("dev-v2") else {
-        return;
-    };
+    let sample = or_skip!(Sample::named("dev-v2"));
     let tokens = &sample.fixture.truth["tokens"];
     let [first, second] = ["reb", "b32"].map(|key| tokens[key]["address"].as_str().unwrap());
     let query = format!("replay balances {first},{second} --blocks 120:135 {CHAIN}");

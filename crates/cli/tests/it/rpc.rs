@@ -1,14 +1,15 @@
 //! Servers as sources: traces, transactions, metadata, failures.
 
 use crate::harness::{CHAIN, Sample};
-use txgraph_testkit::rpc::{Fault, RpcServer};
+use txgraph_testkit::{
+    or_skip,
+    rpc::{Fault, RpcServer},
+};
 
 /// Queries about internal transfers need the rules of the chain, which the server does not.
 #[test]
 fn traces_of_servers_give_the_answers_of_a_replay() {
-    let Some(sample) = Sample::named("dev-v2") else {
-        return;
-    };
+    let sample = or_skip!(Sample::named("dev-v2"));
     let server = RpcServer::start(&sample.fixture);
     let all = sample.rows("transfers -q");
     let root = &all[all.len() / 2]["from_address"];
@@ -26,9 +27,7 @@ fn traces_of_servers_give_the_answers_of_a_replay() {
 
 #[test]
 fn both_kinds_of_traces_give_the_same_answers() {
-    let Some(sample) = Sample::named("dev-v2") else {
-        return;
-    };
+    let sample = or_skip!(Sample::named("dev-v2"));
     let server = RpcServer::start(&sample.fixture);
     server.limit(|limits| limits.without.push("debug_traceBlockByNumber"));
     let query = "transfers -q --with-internal -b 100:200";
@@ -46,9 +45,7 @@ fn both_kinds_of_traces_give_the_same_answers() {
 /// Single transactions, by hash and by place.
 #[test]
 fn transactions_of_a_server_are_those_of_the_node() {
-    let Some(sample) = Sample::named("dev-v2") else {
-        return;
-    };
+    let sample = or_skip!(Sample::named("dev-v2"));
     let server = RpcServer::start(&sample.fixture);
     let source = format!("--source rpc:{}/KEY", server.url());
     let mut compared = 0;

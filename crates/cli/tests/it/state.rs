@@ -4,7 +4,7 @@ use crate::harness::{CHAIN, Sample, USD6};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use txgraph::U256;
-use txgraph_testkit::{fixtures, state_answers::wrong_answers};
+use txgraph_testkit::{fixtures, or_skip, state_answers::wrong_answers};
 
 /// A query to the node: the block, the arguments without it, and the result.
 type Asked = (u64, Vec<String>, U256);
@@ -184,9 +184,7 @@ fn a_history_of_a_slot_is_printed() {
             sample.fails(&line, 2, message);
         }
     }
-    let Some(pruned) = Sample::named("pruned/dev-v2-distance") else {
-        return;
-    };
+    let pruned = or_skip!(Sample::named("pruned/dev-v2-distance"));
     let line = format!("storage 0x{} 0 --history", "11".repeat(20));
     pruned.fails(&line, 3, "hint: ");
     pruned.ok(&format!("{line} -b 500:"));

@@ -1,6 +1,7 @@
 //! `txgraph statement`: what it prints, writes and refuses.
 
 use crate::harness::{CHAIN, Sample};
+use txgraph_testkit::or_skip;
 
 const ACCOUNT: &str = "0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c";
 
@@ -114,9 +115,7 @@ fn a_changed_note_is_found() {
 /// There are no partial statements, so the remedy is other blocks. Those that it names can be asked for.
 #[test]
 fn missing_receipts_are_refused_with_blocks_that_exist() {
-    let Some(sample) = Sample::named("pruned/small-v2-logfilter") else {
-        return;
-    };
+    let sample = or_skip!(Sample::named("pruned/small-v2-logfilter"));
     let statement = format!("statement {ACCOUNT} {CHAIN}");
     for line in [
         statement.clone(),

@@ -5,6 +5,7 @@ use crate::{
     harness::{CHAIN, ROOT, Row, Sample, rows},
 };
 use std::{collections::BTreeMap, fs};
+use txgraph_testkit::or_skip;
 
 /// The ends of taint: address to amount and reason.
 fn ends(sample: &Sample, line: &str) -> BTreeMap<String, (u128, String)> {
@@ -286,9 +287,7 @@ fn wrapped(user: &str) -> String {
 /// user in WETH, in floating point, and does not follow what leaves.
 #[test]
 fn wrapped_ether_is_of_who_has_the_token() {
-    let Some(sample) = Sample::named("dev-v2") else {
-        return;
-    };
+    let sample = or_skip!(Sample::named("dev-v2"));
     let weth = sample.fixture.truth["contracts"]["weth"]
         .as_str()
         .unwrap()

@@ -5,12 +5,12 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, 
 use rustls::{ServerConfig, ServerConnection, StreamOwned, pki_types::PrivateKeyDer};
 use std::{
     fs,
-    io::{Read, Write},
+    io::{BufReader, Read, Write},
     net::{TcpListener, TcpStream},
     sync::Arc,
     thread,
 };
-use txgraph_testkit::rpc::RpcServer;
+use txgraph_testkit::rpc::{RpcServer, read_request};
 
 /// Makes an authority with this name, and a certificate of it for this host. Returns the certificate of the
 /// authority as PEM.
@@ -58,26 +58,9 @@ fn start(config: ServerConfig, server: &RpcServer) -> String {
 /// Answers one request.
 fn serve(stream: TcpStream, config: Arc<ServerConfig>, plain: &str) -> std::io::Result<()> {
     let connection = ServerConnection::new(config).map_err(std::io::Error::other)?;
-    let mut client = StreamOwned::new(connection, stream);
-    let mut request = Vec::new();
-    let body = loop {
-        let mut part = [0; 4096];
-        let read = client.read(&mut part)?;
-        if read == 0 {
-            return Ok(());
-        }
-        request.extend_from_slice(&part[..read]);
-        let text = String::from_utf8_lossy(&request).to_lowercase();
-        if let Some((head, _)) = text.split_once("\r\n\r\n") {
-            let length = head
-                .lines()
-                .find_map(|it| it.strip_prefix("content-length:"));
-            let length: usize = length.and_then(|it| it.trim().parse().ok()).unwrap_or(0);
-            let begin = head.len() + 4;
-            if request.len() >= begin + length {
-                break request.split_off(begin);
-            }
-        }
+    let mut client = BufReader::new(StreamOwned::new(connection, stream));
+    let Some(body) = read_request(&mut client)? else {
+        return Ok(());
     };
     let mut server = TcpStream::connect(plain)?;
     let head = format!(
@@ -89,6 +72,7 @@ fn serve(stream: TcpStream, config: Arc<ServerConfig>, plain: &str) -> std::io::
     let mut answer = String::new();
     server.read_to_string(&mut answer)?;
     let answer = answer.replacen("\r\n", "\r\nConnection: close\r\n", 1);
+    let client = client.get_mut();
     client.write_all(answer.as_bytes())?;
     client.conn.send_close_notify();
     client.flush()

@@ -1,6 +1,6 @@
 //! `txgraph transfers`.
 
-use crate::harness::{HUB, Row, Sample, USD6, rows};
+use crate::harness::{HUB, Row, Sample, USD6, json_lines, rows};
 use serde_json::Value;
 use txgraph::Transfer;
 use txgraph_testkit::naive::decode_fixture;
@@ -151,10 +151,7 @@ fn formats_contain_the_same_rows() {
     let sample = Sample::small();
     let csv = sample.rows("transfers -q");
     let jsonl = sample.ok("transfers -q -f jsonl").stdout;
-    let lines: Vec<Value> = jsonl
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines = json_lines(&jsonl);
     assert_eq!(lines.len(), csv.len());
     for (line, row) in lines.iter().zip(&csv) {
         for (name, value) in row {

@@ -16,6 +16,7 @@ use std::{
     thread,
 };
 use txgraph_chaingen::{Config, Layout, LiveNode, serve_if_asked};
+use txgraph_testkit::rpc::read_request;
 
 /// The process of the node.
 #[test]
@@ -190,8 +191,10 @@ fn blocks_that_end_before_the_tip_are_refused() {
     run.ended(2);
 }
 
-/// A server that takes what it gets from the `after`-th request on. The bodies of all requests.
-fn webhook(after: usize) -> (String, mpsc::Receiver<String>) {
+/// A server that takes a request if `taken`, which gets its number and body. The bodies of all requests.
+fn webhook(
+    taken: impl Fn(usize, &str) -> bool + Send + 'static,
+) -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!(
         "http://{}/moved?key=SECRET99",
@@ -201,23 +204,16 @@ fn webhook(after: usize) -> (String, mpsc::Receiver<String>) {
     thread::spawn(move || {
         for (number, stream) in listener.incoming().flatten().enumerate() {
             let mut request = BufReader::new(stream);
-            let (mut line, mut length) = (String::new(), 0);
-            while request.read_line(&mut line).unwrap() > 2 {
-                if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-                    length = value.trim().parse().unwrap();
-                }
-                line.clear();
-            }
-            let mut body = vec![0; length];
-            request.read_exact(&mut body).unwrap();
-            let status = if number < after {
-                "503 Busy"
-            } else {
+            let body = read_request(&mut request).unwrap().unwrap();
+            let body = String::from_utf8(body).unwrap();
+            let status = if taken(number, &body) {
                 "204 Taken"
+            } else {
+                "503 Busy"
             };
             let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
             request.get_mut().write_all(answer.as_bytes()).unwrap();
-            if send.send(String::from_utf8(body).unwrap()).is_err() {
+            if send.send(body).is_err() {
                 return;
             }
         }
@@ -229,7 +225,7 @@ fn webhook(after: usize) -> (String, mpsc::Receiver<String>) {
 fn a_webhook_gets_every_line() {
     let sample = Sample::small();
     let watch = "watch 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba --blocks -30: --first --webhook";
-    let (url, bodies) = webhook(1);
+    let (url, bodies) = webhook(|number, _| number >= 1);
     let lines = sample.ok(&format!("{watch} {url}")).stdout;
     assert!(lines.lines().count() > 1, "{lines}");
     let sent: Vec<String> = bodies.try_iter().collect();
@@ -243,7 +239,7 @@ fn a_webhook_gets_every_line() {
 #[test]
 fn a_webhook_that_fails_names_the_block_to_go_on_with() {
     let sample = Sample::small();
-    let (url, bodies) = webhook(usize::MAX);
+    let (url, bodies) = webhook(|_, _| false);
     let mut command = sample.command();
     command.args(["watch", "0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba"]);
     command.args(["--blocks", "-30:", "--webhook", &url]);
@@ -258,4 +254,38 @@ fn a_webhook_that_fails_names_the_block_to_go_on_with() {
     assert!(text.contains("it answered with HTTP status 503"), "{text}");
     assert!(text.contains("go on with --blocks"), "{text}");
     assert!(!text.contains("SECRET99"), "{text}");
+}
+
+#[test]
+fn a_webhook_that_misses_a_removal_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = Config {
+        txs_per_block: 8,
+        commit_blocks: 1,
+        truth: false,
+        ..Config::small(31, Layout::V2)
+    };
+    let place = dir.path().join("node");
+    let mut node = LiveNode::start("watch::imitated_node", &place, config).unwrap();
+    node.append(20).unwrap();
+    let who = format!("{:?}", node.transfers(20).unwrap()[0].from_address);
+    let (url, bodies) = webhook(|_, body| !body.contains("removed_from_block"));
+    let mut command = bare(dir.path());
+    command.args(["watch", &who, "--blocks", "-1:", "--datadir", "node"]);
+    command.args(["--webhook", &url]);
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    bodies.recv().unwrap();
+    node.unwind(19).unwrap();
+    node.append(2).unwrap();
+    while !bodies.recv().unwrap().contains("removed_from_block") {}
+    send("-INT", &child);
+    let mut text = String::new();
+    let mut notes = child.stderr.take().unwrap();
+    notes.read_to_string(&mut text).unwrap();
+    assert_eq!(status(child), Some(130));
+    assert!(
+        text.contains("the server may not know that block 20 and later ones were removed"),
+        "{text}"
+    );
 }

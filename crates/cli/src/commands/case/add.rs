@@ -59,7 +59,7 @@ pub(super) fn run(
     let (name, partial) = reserve(&folder, args.name.as_deref(), &query.command)?;
     let place = partial.0.canonicalize();
     let place = place.map_err(|error| Error::io(&partial.0, error))?;
-    let has_labels = !LabelFile::read(&folder.path)?.rows.is_empty();
+    let has_labels = !LabelFile::read(&folder.path)?.is_empty();
     let mut added = query.additions(has_labels)?;
     let (chain, fixed) = match of_source(&query, context) {
         Ok(found) => found,
@@ -89,6 +89,7 @@ pub(super) fn run(
         chain,
         tip: None,
         blocks: Vec::new(),
+        last_block_hash: None,
         inputs: query.inputs()?,
         files: Vec::new(),
         added,
@@ -102,6 +103,7 @@ pub(super) fn run(
         .collect::<Vec<_>>();
     let done = child::run(&words, &place, !terminal.is_quiet(), context)?;
     (answer.seconds, answer.tip, answer.blocks) = (done.seconds, done.tip, done.blocks);
+    answer.last_block_hash = done.last_block_hash;
     for file in names(&place)? {
         let record = FileRecord::of(&place.join(&file), &file)?;
         let rows = done.rows.get(&file).copied();

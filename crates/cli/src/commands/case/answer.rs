@@ -50,6 +50,9 @@ pub(super) struct Answer {
     pub(super) tip: Option<u64>,
     /// The blocks of the query, if it states them.
     pub(super) blocks: Vec<Blocks>,
+    /// The hash of the last block that was read, which fixes all blocks below it.
+    #[serde(default)]
+    pub(super) last_block_hash: Option<String>,
     /// Files that the command line and the configuration name.
     pub(super) inputs: Vec<FileRecord>,
     pub(super) files: Vec<FileRecord>,

@@ -31,6 +31,8 @@ pub(super) struct Finished {
     /// The last block of the source.
     pub(super) tip: Option<u64>,
     pub(super) blocks: Vec<Blocks>,
+    /// The hash of the last block that was read.
+    pub(super) last_block_hash: Option<String>,
     /// Rows of files, by name.
     pub(super) rows: BTreeMap<String, u64>,
 }
@@ -41,6 +43,7 @@ struct Stats {
     tip: Option<u64>,
     #[serde(default)]
     requested: Vec<Blocks>,
+    last_block_hash: Option<String>,
     #[serde(default)]
     files: Vec<Written>,
 }
@@ -107,6 +110,7 @@ pub(super) fn run(
         seconds,
         tip: stats.tip,
         blocks: stats.requested,
+        last_block_hash: stats.last_block_hash,
         rows: rows.collect(),
     })
 }

@@ -39,6 +39,11 @@ impl LabelFile {
         Ok(Self { header, rows })
     }
 
+    /// Whether it has no addresses. The first line can be one of them: the header is optional.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty() && !self.header.iter().any(|cell| cell.contains("0x"))
+    }
+
     fn write(&self, folder: &Path, overwrite: bool) -> Result<()> {
         let path = folder.join(LABELS);
         let failed = |error: csv::Error| Error::io(&path, error.into());

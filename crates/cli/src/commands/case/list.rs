@@ -5,10 +5,10 @@ use crate::{
     argv::command_line,
     commands::Context,
     output::{print_json, print_page},
-    table::{self, Style, View},
+    table::{self, View},
 };
 use serde_json::json;
-use txgraph::{ColumnType, Labels, Result, Table, TokenList};
+use txgraph::{ColumnType, Result, Table};
 
 /// Runs the command.
 pub(super) fn run(args: &ListArgs, context: &Context<'_>) -> Result<()> {
@@ -36,14 +36,8 @@ pub(super) fn run(args: &ListArgs, context: &Context<'_>) -> Result<()> {
     for answer in &answers {
         table.push(row(&folder, answer));
     }
-    let view = View {
-        style: Style::Measures,
-        tokens: &TokenList::default(),
-        labels: &Labels::default(),
-        chain_id: 0,
-        width: context.terminal.width(),
-        rows_max: usize::MAX,
-    };
+    let (tokens, labels) = Default::default();
+    let view = View::measures(&tokens, &labels, 0, context.terminal.width());
     print_page(&table::draw(&table, &view).text)
 }
 

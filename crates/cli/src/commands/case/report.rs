@@ -136,10 +136,11 @@ fn report(folder: &Folder, cancel: &CancelFlag) -> Result<Report> {
 }
 
 fn labels(folder: &Folder) -> Result<Vec<Part>> {
-    let LabelFile { header, rows } = LabelFile::read(&folder.path)?;
-    if rows.is_empty() {
+    let labels = LabelFile::read(&folder.path)?;
+    if labels.is_empty() {
         return Ok(Vec::new());
     }
+    let LabelFile { header, rows } = labels;
     let title = "Labels of the case, as they are now; each answer has a copy of its own".into();
     let table = Grid {
         title,

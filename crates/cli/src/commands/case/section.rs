@@ -15,6 +15,9 @@ use serde_json::Value;
 use std::{fs, path::Path};
 use txgraph::{Error, Result, thousands};
 
+/// The end of the names of files with metadata, which a section shows as parameters.
+const METADATA: &str = ".meta.json";
+
 pub(super) fn heading(level: u8, text: &str) -> Part {
     Part::Heading(level, text.to_owned())
 }
@@ -52,7 +55,7 @@ pub(super) fn method_row(answer: &Answer, document: Option<&Value>) -> Vec<Strin
         answer.program.clone(),
         chain.trim().to_owned(),
         blocks.join(", "),
-        text("/scan/last_block_hash"),
+        (answer.last_block_hash.clone()).unwrap_or_else(|| text("/scan/last_block_hash")),
         answer.tip.map(thousands).unwrap_or_default(),
         answer.source.clone().unwrap_or_default(),
     ]
@@ -92,14 +95,26 @@ pub(super) fn section(
         },
     )));
     let mut others = Vec::new();
+    let mut not_shown = Vec::new();
     for file in &answer.files {
-        let found = shown(file, answer, &at)?.into_iter();
+        let found = shown(file, answer, &at)?;
+        let is_message = [STDOUT, STDERR, LABELS].contains(&file.name.as_str());
+        if found.is_empty() && !is_message && !file.name.ends_with(METADATA) {
+            not_shown.push(format!("answers/{}/{}", answer.name, file.name));
+        }
+        let found = found.into_iter();
         let (pictures, rest): (Vec<_>, Vec<_>) =
             found.partition(|part| matches!(part, Part::Picture(_)));
         parts.extend(pictures);
         others.extend(rest);
     }
     parts.extend(others);
+    if !not_shown.is_empty() {
+        let names = not_shown.join(", ");
+        let text =
+            format!("Files whose contents are not shown here, in the folder of the case: {names}");
+        parts.push(Part::Text(text));
+    }
     let log = at.join(STDERR);
     let log = fs::read_to_string(&log).map_err(|error| Error::io(&log, error))?;
     // They say what the answer lacks.

@@ -149,7 +149,7 @@ fn rerun(
         found.entry(Same::No).or_default().extend(others);
     }
     if let Some(differ) = found.get(&Same::No) {
-        let mut reasons = reasons(answer, done.blocks != answer.blocks)?;
+        let mut reasons = reasons(answer, &done)?;
         reasons.extend(other_line.map(|line| format!("only one {STDERR} has the line `{line}`")));
         if source != answer.source {
             let [now, then] = [&source, &answer.source].map(|it| it.as_deref().unwrap_or("none"));
@@ -304,7 +304,7 @@ fn without_blocks(text: &str) -> Option<Value> {
 }
 
 /// The known changes since an answer was made.
-fn reasons(answer: &Answer, has_other_blocks: bool) -> Result<Vec<String>> {
+fn reasons(answer: &Answer, done: &child::Finished) -> Result<Vec<String>> {
     let mut reasons = Vec::new();
     for input in &answer.inputs {
         let path = Path::new(&input.name);
@@ -318,8 +318,15 @@ fn reasons(answer: &Answer, has_other_blocks: bool) -> Result<Vec<String>> {
     if now != answer.program {
         reasons.push(format!("{} made the answer; this is {now}", answer.program));
     }
-    if has_other_blocks {
+    if done.blocks != answer.blocks {
         reasons.push("the command now asks for other blocks".to_owned());
+    } else if let (Some(then), Some(now)) = (&answer.last_block_hash, &done.last_block_hash)
+        && then != now
+    {
+        reasons.push(format!(
+            "the last block had the hash {then}, and has {now}: it was replaced, or the source is of another \
+             chain"
+        ));
     }
     let is_picture = |name: &str| name.ends_with(".svg") || name.ends_with(".png");
     if answer.files.iter().any(|file| is_picture(&file.name)) {
