@@ -2,7 +2,7 @@
 
 use pyo3::{exceptions::PyUserWarning, prelude::*, types::PyList};
 use std::{error::Error as _, ffi::CString};
-use txgraph::{Error, ErrorKind, Gaps};
+use txgraph::{Error, ErrorKind, Gaps, Labels};
 
 /// The exception for an error.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
@@ -21,6 +21,12 @@ pub(crate) fn closed(py: Python<'_>) -> PyErr {
 pub(crate) fn warn(py: Python<'_>, warning: &str) -> PyResult<()> {
     let text = CString::new(warning.replace('\0', " ")).unwrap_or_default();
     PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)
+}
+
+/// Warns the caller of labels that were not read.
+pub(crate) fn warn_of(py: Python<'_>, labels: Option<&Labels>) -> PyResult<()> {
+    let mut warnings = labels.into_iter().flat_map(Labels::warnings);
+    warnings.try_for_each(|warning| warn(py, warning))
 }
 
 fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {

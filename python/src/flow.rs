@@ -1,7 +1,7 @@
 //! Transfers as they are read: batches through a bounded channel, so that memory stays constant.
 
 use crate::{
-    errors::raise,
+    errors::{raise, warn_of},
     session::{POLL, Session, Ticket, guarded, locked, spawn},
     stream::Outlet,
     table::{Batch, names, schema_capsule, stream_capsule},
@@ -13,14 +13,16 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 use txgraph::{
-    ArrowReceiver, ArrowTarget, CancelFlag, ErrorKind, RecordBatch, Result, SchemaRef, Source,
-    SourceError, TableFormat, Target, parse::TransfersQuery,
+    ArrowReceiver, ArrowTarget, CancelFlag, ErrorKind, Labels, RecordBatch, Result, SchemaRef,
+    Source, SourceError, TableFormat, Target, parse::TransfersQuery,
 };
 
 /// Batches that were read and not yet taken.
 const AHEAD: usize = 2;
 
 pub(crate) enum Message {
+    /// The names of addresses, which have warnings.
+    Labels(Labels),
     Columns(SchemaRef),
     Batch(RecordBatch),
 }
@@ -109,12 +111,17 @@ impl Flow {
         let outcome = flow.outcome.clone();
         let started = spawn(move || read(&source, &query, inlet, &outcome, ticket));
         started.map_err(|error| raise(py, &error))?;
-        match session.wait(py, &flow.receiver)? {
-            Some(Message::Columns(columns)) => Ok((flow, columns)),
-            _ => Err(match flow.ended() {
-                Err(error) => raise(py, &error),
-                Ok(()) => PyRuntimeError::new_err("the answer has no columns"),
-            }),
+        loop {
+            match session.wait(py, &flow.receiver)? {
+                Some(Message::Labels(labels)) => warn_of(py, Some(&labels))?,
+                Some(Message::Columns(columns)) => return Ok((flow, columns)),
+                _ => {
+                    return Err(match flow.ended() {
+                        Err(error) => raise(py, &error),
+                        Ok(()) => PyRuntimeError::new_err("the answer has no columns"),
+                    });
+                }
+            }
         }
     }
 
@@ -134,12 +141,15 @@ fn read(
 ) {
     let result = guarded(|| {
         let (prepared, mut output) = query.on(source)?;
+        if let Some(labels) = &output.labels {
+            inlet.send(Message::Labels(labels.clone()));
+        }
         output.target = Target::Arrow(ArrowTarget::new(inlet.clone()));
         output.format = TableFormat::Ipc;
         prepared.write(&output).map(drop)
     });
     *locked(outcome) = Some(match result {
-        Err(error) if error.kind == ErrorKind::BrokenPipe && inlet.cancel.is_canceled() => {
+        Err(error) if error.kind == ErrorKind::BrokenPipe && inlet.is_closed() => {
             Err(SourceError::Interrupted.into())
         }
         result => result,
@@ -156,6 +166,10 @@ pub(crate) struct Batches {
     session: Arc<Session>,
     columns: SchemaRef,
     metadata: Arc<Mutex<Option<String>>>,
+    /// See [`Inlet::stop`].
+    stop: Arc<AtomicBool>,
+    /// Whether it was closed before the end: later batches are missing.
+    closed: AtomicBool,
     /// None after the end.
     flow: Mutex<Option<Flow>>,
 }
@@ -171,6 +185,8 @@ impl Batches {
             session: session.clone(),
             columns,
             metadata: flow.metadata.clone(),
+            stop: flow.stop.clone(),
+            closed: AtomicBool::new(false),
             flow: Mutex::new(Some(flow)),
         })
     }
@@ -194,14 +210,17 @@ impl Batches {
             }
         };
         let Some(running) = &*flow else {
-            return Ok(None);
+            return match self.closed.load(Ordering::Relaxed) {
+                true => Err(raise(py, &SourceError::Interrupted.into())),
+                false => Ok(None),
+            };
         };
         loop {
             match self.session.wait(py, &running.receiver) {
                 Ok(Some(Message::Batch(rows))) => {
                     return Ok(Some(Batch::new(rows)));
                 }
-                Ok(Some(Message::Columns(_))) => {}
+                Ok(Some(Message::Labels(_) | Message::Columns(_))) => {}
                 Ok(None) => {
                     let ended = running.ended();
                     *flow = None;
@@ -228,10 +247,13 @@ impl Batches {
         locked(&self.metadata).clone()
     }
 
-    /// Stops reading.
+    /// Stops reading. The next batch is an error, also for a thread that waits for it.
     fn close(&self) {
-        if let Ok(mut flow) = self.flow.try_lock() {
-            *flow = None;
+        self.stop.store(true, Ordering::Relaxed);
+        if let Ok(mut flow) = self.flow.try_lock()
+            && flow.take().is_some()
+        {
+            self.closed.store(true, Ordering::Relaxed);
         }
     }
 

@@ -1,7 +1,7 @@
 //! A source that is open, and the queries to it.
 
 use crate::{
-    errors::{raise, warn},
+    errors::{raise, warn_of},
     flow::Batches,
     graph::{Graph, Names},
     options,
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use txgraph::{
     Address, AnalysisFormat, AnalysisOutput, ArrowCollector, Capability, ColumnChoice, Error,
-    Labels, ReplayOutput, Result, SchemaRef, TableFormat, Trace,
+    ReplayOutput, Result, SchemaRef, TableFormat, Trace,
     parse::{
         self, AnalyzeQuery, Checksum, GraphQuery, Output, QueryFile, TransfersQuery, given,
         parse_address, parse_transaction,
@@ -162,13 +162,15 @@ impl Node {
     /// All transfers of a query.
     fn transfers(&self, py: Python<'_>, options: &str) -> PyResult<Table> {
         let query = self.transfers_query(py, options)?;
-        self.session.run(py, move |source| {
+        let (table, labels) = self.session.run(py, move |source| {
             let (collector, target) = ArrowCollector::new();
             let (prepared, mut output) = query.on(source)?;
             (output.target, output.format) = (target, TableFormat::Ipc);
             prepared.write(&output)?;
-            collected(&collector)
-        })
+            Ok((collected(&collector)?, output.labels))
+        })?;
+        warn_of(py, labels.as_ref())?;
+        Ok(table)
     }
 
     /// The transfers of a query as they are read.
@@ -198,16 +200,14 @@ impl Node {
             };
             Ok((prepared.run()?.detach(), names))
         })?;
-        for warning in names.labels.iter().flat_map(Labels::warnings) {
-            warn(py, warning)?;
-        }
+        warn_of(py, names.labels.as_ref())?;
         Ok(Graph::new(self.session.clone(), graph, names))
     }
 
     /// A measure: its tables by name, the main one first, and the whole result as JSON.
     fn analyze(&self, py: Python<'_>, options: &str) -> PyResult<(Vec<(String, Table)>, String)> {
         let query = options::query::<AnalyzeQuery>(options).map_err(|error| raise(py, &error))?;
-        self.session.run(py, move |source| {
+        let (tables, result, labels) = self.session.run(py, move |source| {
             // A format for data: human-readable tables are cut.
             let query = AnalyzeQuery {
                 table: None,
@@ -218,6 +218,7 @@ impl Node {
                 ..query
             };
             let (prepared, _) = query.on(source)?;
+            let labels = prepared.labels().clone();
             let analysis = prepared.run()?;
             let mut tables = Vec::new();
             for table in &analysis.tables {
@@ -230,8 +231,10 @@ impl Node {
                 }])?;
                 tables.push((table.id.to_string(), collected(&collector)?));
             }
-            Ok((tables, to_json(&analysis.result)?))
-        })
+            Ok((tables, to_json(&analysis.result)?, labels))
+        })?;
+        warn_of(py, Some(&labels))?;
+        Ok((tables, result))
     }
 
     /// Replays. Returns the table, unless there is none, and a report as JSON.

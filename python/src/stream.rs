@@ -40,7 +40,7 @@ impl Outlet {
                     outlet.flow = Some(flow);
                     return Ok(outlet);
                 }
-                Some(Message::Columns(_)) => {}
+                Some(Message::Labels(_) | Message::Columns(_)) => {}
                 None => {
                     let ended = flow.ended();
                     session.report(py)?;
@@ -87,7 +87,7 @@ impl Iterator for Outlet {
             let flow = self.flow.as_ref()?;
             let end = match self.receive(flow) {
                 Ok(Some(Message::Batch(batch))) => return Some(Ok(batch)),
-                Ok(Some(Message::Columns(_))) => continue,
+                Ok(Some(Message::Labels(_) | Message::Columns(_))) => continue,
                 Ok(None) => flow.ended().err().map(|error| Err(error.to_string())),
                 Err(text) => Some(Err(text)),
             };

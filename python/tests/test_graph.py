@@ -179,12 +179,16 @@ def test_vertices_have_labels(node, scenario, tmp_path):
     assert graph.to_rustworkx()[0]["label_source"] == "own.csv"
     with pytest.raises(txgraph.UsageError, match="casino"):
         node.graph(planted["root"], labels=own, stop_at_category="casino")
-    # A measure of the same search reads the same files, one or several.
+    # Other queries read the same files, one or several, and warn of the same rows.
     for labels in (own, [own, own]):
-        with pytest.warns(UserWarning):
-            node.graph(planted["root"], labels=labels)
-        ends = node.taint(planted["root"], token=planted["token"], labels=labels).ends
+        with pytest.warns(UserWarning, match="own.csv: 1 row was not read"):
+            ends = node.taint(planted["root"], token=planted["token"], labels=labels).ends
         assert len(ends) > 0
+        transfers = node.transfers(token=planted["token"], labels=labels)
+        with pytest.warns(UserWarning, match="own.csv: 1 row was not read"):
+            transfers.collect()
+        with pytest.warns(UserWarning, match="own.csv: 1 row was not read"):
+            next(transfers.batches())
 
 
 def test_outputs_of_a_graph_have_its_names(node, scenario, tmp_path):

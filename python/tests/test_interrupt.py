@@ -233,6 +233,22 @@ def test_abandoned_batches_stop_reading(large_chain):
         next(batches)
         batches.close()
         wait_until_idle()
+        with pytest.raises(txgraph.Interrupted):
+            next(batches)
         del batches
         for _ in range(20):
             next(node.transfers().batches())
+
+
+def test_another_thread_closes_batches(large_chain):
+    """The thread that reads gets an exception: its rows are not all."""
+    with txgraph.open(large_chain, index="off", threads=1) as node:
+        batches = node.transfers().batches()
+        next(batches)
+        closer = threading.Timer(0.05, batches.close)
+        closer.start()
+        with pytest.raises(txgraph.Interrupted):
+            for _ in batches:
+                pass
+        closer.join()
+        assert batches.metadata is None

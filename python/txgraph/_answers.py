@@ -37,7 +37,7 @@ class Taint(NamedTuple):
     sources: Table
     #: the tainted part of every transfer, by source
     ledger: Table
-    #: the swaps of tainted tokens, two rows each; none unless ``through_swaps``
+    #: the swaps of tainted tokens, followed or not, two rows each
     swaps: Table
     #: the storage slots that tainted tokens were paid for; none unless the method is ``execution``
     slots: Table

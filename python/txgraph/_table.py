@@ -103,7 +103,7 @@ class Batches:
             raise UsageError(str(error)) from None
 
     def close(self) -> None:
-        """Stops reading."""
+        """Stops reading. To read on, also in another thread, raises :class:`Interrupted`."""
         self._native.close()
 
     def __arrow_c_schema__(self) -> Any:
