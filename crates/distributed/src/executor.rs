@@ -7,7 +7,7 @@ use crate::{
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 use clap::Args;
 use std::{
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     os::unix::process::CommandExt,
     path::PathBuf,
     process::Command,
@@ -139,7 +139,16 @@ pub async fn run(args: &ExecutorArgs) -> Result<()> {
     if signalled.load(Ordering::Relaxed) {
         return Ok(());
     }
-    let done = start_executor_process(Arc::new(config)).await;
+    let here = match bind {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
+        address => address,
+    };
+    let service = SocketAddr::new(here, args.grpc_port);
+    let done = tokio::select! {
+        done = start_executor_process(Arc::new(config)) => done,
+        () = has_stopped(service, &signalled) => Ok(()),
+    };
     let hint = match &tls {
         Some(_) => "",
         None => "; if it requires certificates, name yours with --tls",
@@ -158,6 +167,22 @@ pub async fn run(args: &ExecutorArgs) -> Result<()> {
     match signalled.load(Ordering::Relaxed) {
         true => Ok(()),
         false => Err(start_again()),
+    }
+}
+
+/// Returns when Ballista has ended its service, but not the executor. Without a scheduler, it drops the running
+/// tasks and then waits for their ends (`tasks_drained` in `ballista-executor/src/executor_process.rs`).
+async fn has_stopped(service: SocketAddr, signalled: &AtomicBool) {
+    let mut has_begun = false;
+    loop {
+        sleep(PAUSE).await;
+        let answers = TcpStream::connect(service).await.is_ok();
+        has_begun |= answers;
+        if has_begun && !answers && !signalled.load(Ordering::Relaxed) {
+            // An executor without tasks ends by itself.
+            sleep(PAUSE).await;
+            return;
+        }
     }
 }
 
