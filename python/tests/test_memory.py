@@ -50,6 +50,6 @@ def test_memory_of_batches_is_flat(large_chain):
     print(f"{pulled >> 20} MiB through a stream, {kept >> 20} MiB kept")
     assert rows >= 400_000
     assert kept > size // 2
-    # A few batches of 64 Ki rows are on their way, in two forms each.
-    assert max(streamed, pulled) < kept // 2
+    # Up to six of the ten batches of 64 Ki rows are on their way, some in two forms.
+    assert max(streamed, pulled) < kept * 2 // 3
     assert max(streamed, pulled) < 128 << 20
