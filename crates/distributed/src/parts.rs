@@ -41,8 +41,11 @@ fn attempt() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
 }
 
-fn rows_of(batches: &[RecordBatch]) -> usize {
-    batches.iter().map(RecordBatch::num_rows).sum()
+/// Batches of a section that were not written yet.
+#[derive(Default)]
+struct Pending {
+    rows: usize,
+    batches: Vec<RecordBatch>,
 }
 
 /// Writes the files of an attempt at a task.
@@ -54,8 +57,9 @@ pub(crate) struct PartWriter {
     index: Vec<u8>,
     /// The rows of `sections`.
     rows: u64,
-    /// Batches of sections that were not written yet.
-    pending: BTreeMap<u32, Vec<RecordBatch>>,
+    pending: BTreeMap<u32, Pending>,
+    /// The rows of `pending`.
+    pending_rows: usize,
     parts: Vec<Part>,
     heartbeat: Heartbeat,
 }
@@ -73,6 +77,7 @@ impl PartWriter {
             index: Vec::new(),
             rows: 0,
             pending: BTreeMap::new(),
+            pending_rows: 0,
             parts: Vec::new(),
         })
     }
@@ -107,18 +112,15 @@ impl PartWriter {
     pub(crate) fn write_batch(&mut self, number: u32, batch: RecordBatch) -> Result<()> {
         self.beat();
         let pending = self.pending.entry(number).or_default();
-        pending.push(batch);
-        if rows_of(pending) >= BATCH_ROWS {
-            let batches = std::mem::take(pending);
-            return self.write_all(number, &batches);
+        pending.rows += batch.num_rows();
+        self.pending_rows += batch.num_rows();
+        pending.batches.push(batch);
+        if pending.rows >= BATCH_ROWS {
+            let full = std::mem::take(pending);
+            self.pending_rows -= full.rows;
+            return self.write_all(number, &full.batches);
         }
-        match self
-            .pending
-            .values()
-            .map(|some| rows_of(some))
-            .sum::<usize>()
-            >= PENDING_ROWS
-        {
+        match self.pending_rows >= PENDING_ROWS {
             true => self.end_batches(),
             false => Ok(()),
         }
@@ -134,8 +136,9 @@ impl PartWriter {
     }
 
     fn end_batches(&mut self) -> Result<()> {
-        for (number, batches) in std::mem::take(&mut self.pending) {
-            self.write_all(number, &batches)?;
+        self.pending_rows = 0;
+        for (number, pending) in std::mem::take(&mut self.pending) {
+            self.write_all(number, &pending.batches)?;
         }
         Ok(())
     }
