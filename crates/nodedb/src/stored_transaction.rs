@@ -107,6 +107,14 @@ impl StoredTransaction {
         }
     }
 
+    /// The number of blobs.
+    pub fn blob_count(&self) -> u64 {
+        match self {
+            Self::Signed(signed) => signed.blob_count().unwrap_or(0),
+            Self::Deposit(_) | Self::PostExec(_) => 0,
+        }
+    }
+
     /// The EIP-2718 encoding.
     pub fn envelope(&self) -> Vec<u8> {
         self.encoded_2718()

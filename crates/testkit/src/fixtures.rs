@@ -64,6 +64,25 @@ fn note_test(list: &Path) -> io::Result<()> {
     list.write_all(line.as_bytes())
 }
 
+/// The paths in a folder, sorted.
+pub fn paths_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let mut paths: Vec<_> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    paths.sort();
+    paths
+}
+
+/// The files in a folder and in all folders inside of it, sorted.
+pub fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let below = |path: PathBuf| match path.is_dir() {
+        true => files_below(&path),
+        false => vec![path],
+    };
+    paths_in(folder).into_iter().flat_map(below).collect()
+}
+
 /// A private copy of a data directory, deleted on drop.
 #[derive(Debug)]
 pub struct Unpacked {
@@ -132,11 +151,8 @@ fn data_directory_in(folder: &Path) -> Option<PathBuf> {
     if folder.join("static_files").is_dir() {
         return Some(folder.to_path_buf());
     }
-    let mut entries = std::fs::read_dir(folder)
-        .ok()?
-        .filter_map(Result::ok)
-        .map(|e| e.path());
-    entries.find(|path| path.join("static_files").is_dir())
+    let mut paths = paths_in(folder).into_iter();
+    paths.find(|path| path.join("static_files").is_dir())
 }
 
 /// A data directory of a real node, with known facts about it.
@@ -406,18 +422,14 @@ mod tests {
 
     #[test]
     fn opens_bare_archives() {
-        let Some(odd) = fixture("odd/import-v2") else {
-            return;
-        };
+        let odd = crate::or_skip!(fixture("odd/import-v2"));
         assert!(odd.path().join("db/mdbx.dat").is_file());
         assert_eq!(odd.tip(), None);
     }
 
     #[test]
     fn pruned_fixtures_have_a_full_chain() {
-        let Some(pruned) = fixture("pruned/small-v1-logfilter") else {
-            return;
-        };
+        let pruned = crate::or_skip!(fixture("pruned/small-v1-logfilter"));
         let full = pruned.full_chain().expect("the full chain is present too");
         assert_eq!(full.tip(), pruned.tip());
         assert!(full.has("receipts"));

@@ -10,12 +10,16 @@ use std::sync::Arc;
 /// were done.
 pub trait Progress: Send + Sync {
     /// Work begins. `blocks` is the number of blocks to do; `counted` is the plural name
-    /// of what `advance` counts, e.g. "transfers".
-    fn start(&self, blocks: u64, counted: &'static str);
+    /// of what `advance` counts, e.g. "transfers". The default does nothing.
+    fn start(&self, blocks: u64, counted: &'static str) {
+        let _ = (blocks, counted);
+    }
+
     /// `blocks` more blocks are done, which contained `count` of what is counted.
     fn advance(&self, blocks: u64, count: u64);
-    /// The work has ended, successfully or not.
-    fn finish(&self);
+
+    /// The work has ended, successfully or not. The default does nothing.
+    fn finish(&self) {}
 }
 
 /// A receiver that the caller keeps a handle on.

@@ -59,19 +59,11 @@ fn damaged_parquet_files_are_named() {
 
 /// The largest file with an extension.
 fn largest_file(folder: &Path, extension: &str) -> PathBuf {
-    let mut folders = vec![folder.to_owned()];
-    let mut found = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|e| e == extension) {
-                found.push((fs::metadata(&path).unwrap().len(), path));
-            }
-        }
-    }
-    found.into_iter().max().unwrap().1
+    let files = fixtures::files_below(folder).into_iter();
+    let files = files.filter(|path| path.extension().is_some_and(|e| e == extension));
+    files
+        .max_by_key(|path| fs::metadata(path).unwrap().len())
+        .unwrap()
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use txgraph_testkit::fixtures;
+use txgraph_testkit::{fixtures, or_skip};
 
 #[test]
 fn a_scheduler_that_does_not_run_is_named() {
@@ -124,9 +124,7 @@ fn missing_blocks_are_named_with_the_executor() {
 #[test]
 fn an_executor_of_another_chain_fails_the_job() {
     let [_, v2] = fixtures::committed();
-    let Some(other) = fixtures::fixture("dev-v2") else {
-        return;
-    };
+    let other = or_skip!(fixtures::fixture("dev-v2"));
     let cluster = Cluster::start(&[Some(v2.path()), Some(other.path())]);
     // Whichever executor describes the chain, the other one has a part of the chunks.
     cluster.configure("chunks = 30");

@@ -9,6 +9,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
+use txgraph_testkit::fixtures::paths_in;
 use txgraph_transfers::{BlockRange, BlockRanges};
 
 #[test]
@@ -18,11 +19,9 @@ fn a_run_has_a_step_for_each_hop_and_is_continued() {
     let line = format!("graph -q -r {ROOT} -n 3 --format csv -o -");
     let first = cluster.ok(&format!("{line} --run run"));
     let steps = || -> Vec<String> {
-        let entries = fs::read_dir(folder.join("run/steps")).unwrap();
-        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        let mut names: Vec<_> = names.collect();
-        names.sort();
-        names
+        let paths = paths_in(&folder.join("run/steps")).into_iter();
+        let name = |path: PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+        paths.map(name).collect()
     };
     assert_eq!(steps().len(), 3);
 
@@ -69,22 +68,16 @@ fn a_run_has_a_step_for_each_hop_and_is_continued() {
 
 /// The files with the rows of a step.
 fn parts(step: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(step).unwrap();
-    let paths = entries.map(|entry| entry.unwrap().path());
-    let mut parts: Vec<_> = paths.filter(|path| path.extension().is_none()).collect();
-    parts.sort();
+    let mut parts = paths_in(step);
+    parts.retain(|path| path.extension().is_none());
     parts
 }
 
 /// The steps of a run.
 fn steps(run: &Path) -> Vec<serde_json::Value> {
-    let mut names: Vec<_> = fs::read_dir(run.join("steps"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path().join("step.json"))
-        .collect();
-    names.sort();
-    let steps = names.into_iter().map(|name| fs::read(name).unwrap());
-    steps
+    let steps = paths_in(&run.join("steps")).into_iter();
+    let files = steps.map(|step| fs::read(step.join("step.json")).unwrap());
+    files
         .map(|json| serde_json::from_slice(&json).unwrap())
         .collect()
 }
@@ -119,8 +112,8 @@ fn rows_of_measures_do_not_pass_through_the_driver() {
         kept += usize::from(step["superseded"] == false);
     }
     // The files of earlier rounds are deleted.
-    let with_rows = fs::read_dir(run.join("steps")).unwrap();
-    let with_rows = with_rows.filter(|step| !parts(&step.as_ref().unwrap().path()).is_empty());
+    let with_rows = paths_in(&run.join("steps")).into_iter();
+    let with_rows = with_rows.filter(|step| !parts(step).is_empty());
     assert!(with_rows.count() <= kept);
     let ranks = steps(&run).into_iter().filter(|step| {
         let name = step["name"].as_str().unwrap();
@@ -130,12 +123,8 @@ fn rows_of_measures_do_not_pass_through_the_driver() {
 
     // Also without them, the run is continued from every step.
     let first = cluster.ok("pagerank --rounds 3 --run run");
-    let mut names: Vec<_> = fs::read_dir(run.join("steps"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    names.sort();
-    fs::remove_dir_all(names.last().unwrap()).unwrap();
+    let steps = paths_in(&run.join("steps"));
+    fs::remove_dir_all(steps.last().unwrap()).unwrap();
     let again = cluster.ok("pagerank --rounds 3 --run run");
     assert_eq!(again.stdout, first.stdout);
 }
@@ -299,16 +288,11 @@ fn statements_of_a_run_are_about_one_chain() {
     run(statement.arg("SELECT count(*) FROM transfers")).ended(0);
 
     // As if a block was replaced after the run began: what is read later is refused.
-    let steps = folder.join("run/steps");
-    let mut names: Vec<_> = fs::read_dir(&steps)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    for name in &names[1..] {
-        fs::remove_dir_all(steps.join(name)).unwrap();
+    let steps = paths_in(&folder.join("run/steps"));
+    for step in &steps[1..] {
+        fs::remove_dir_all(step).unwrap();
     }
-    let file = steps.join(&names[0]).join("step.json");
+    let file = steps[0].join("step.json");
     let text = fs::read_to_string(&file).unwrap();
     let mut step: serde_json::Value = serde_json::from_str(&text).unwrap();
     let hash = &mut step["chunks"][2]["report"]["last_block_hash"];

@@ -12,12 +12,8 @@ pub(crate) fn sample() -> Sample {
 }
 
 pub(crate) fn segments(folder: &Path) -> Vec<std::path::PathBuf> {
-    let mut paths: Vec<_> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|it| it == "segment"))
-        .collect();
-    paths.sort();
+    let mut paths = fixtures::paths_in(folder);
+    paths.retain(|path| path.extension().is_some_and(|it| it == "segment"));
     paths
 }
 

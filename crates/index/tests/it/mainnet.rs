@@ -11,6 +11,7 @@ use txgraph_index::{BuildOptions, Indexed, build, verify};
 use txgraph_testkit::{
     mainnet::{self, FIRST_BLOCK, LAST_BLOCK},
     naive::{Reached, Rules, bfs},
+    or_skip,
 };
 use txgraph_transfers::{
     BlockRange, Direction, ScanRequest, SourceError, Transfer, TransferSource, WrappedNative,
@@ -31,9 +32,7 @@ fn reached(graph: &TransferGraph) -> Reached {
 
 #[test]
 fn index_and_searches_of_a_mainnet_directory_equal_the_naive_ones() {
-    let Some(blocks) = mainnet::blocks() else {
-        return;
-    };
+    let blocks = or_skip!(mainnet::blocks());
     let expected = mainnet::transfers(&blocks).transfers;
     for layout in [Layout::V1, Layout::V2] {
         let folder = tempfile::tempdir().unwrap();

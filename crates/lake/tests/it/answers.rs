@@ -11,7 +11,7 @@ use txgraph_reader::Threads;
 use txgraph_stored::BuildSource;
 use txgraph_testkit::{
     mainnet::{self, FIRST_BLOCK, LAST_BLOCK},
-    says,
+    or_skip, says,
 };
 use txgraph_transfers::{
     AddressFilter, Direction, ScanRequest, SourceError, TokenFilter, TransferSource, WrappedNative,
@@ -77,9 +77,7 @@ fn many_addresses_have_the_same_answer() {
 
 #[test]
 fn a_mainnet_directory_has_the_transfers_of_the_naive_decoder() {
-    let Some(blocks) = mainnet::blocks() else {
-        return;
-    };
+    let blocks = or_skip!(mainnet::blocks());
     let expected = mainnet::transfers(&blocks).transfers;
     let folder = tempfile::tempdir().unwrap();
     let executed = blocks.iter().map(|block| {

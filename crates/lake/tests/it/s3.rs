@@ -22,7 +22,7 @@ use tokio::runtime::{Builder, Runtime};
 use txgraph_chaingen::Profile;
 use txgraph_lake::{Error, Lake, append, build, check, compact, verify};
 use txgraph_reader::NodeSource;
-use txgraph_testkit::queries::compare;
+use txgraph_testkit::{or_skip, queries::compare};
 use txgraph_transfers::ScanRequest;
 
 /// The bucket that the tests write to, which exists.
@@ -93,9 +93,7 @@ fn sample() -> (tempfile::TempDir, NodeSource) {
 /// The same steps in a bucket and in a directory give the same files and the same answers.
 #[test]
 fn a_bucket_has_the_lake_of_a_directory() {
-    let Some(bucket) = Bucket::find() else {
-        return;
-    };
+    let bucket = or_skip!(Bucket::find());
     let (_folder, node) = sample();
     let place = tempfile::tempdir().unwrap();
     let location = bucket.location("deep/same");
@@ -132,15 +130,13 @@ fn a_bucket_has_the_lake_of_a_directory() {
 
 #[test]
 fn one_process_writes_at_a_time() {
-    let Some(bucket) = Bucket::find() else {
-        return;
-    };
+    let bucket = or_skip!(Bucket::find());
     let (_folder, node) = sample();
     let location = bucket.location("locked");
     build(&location, &node, &until(40, 32)).unwrap();
     bucket.put("locked/LOCK", b"another process".to_vec());
     let error = append(&location, &node, &until(80, 32)).unwrap_err();
-    assert!(matches!(error, Error::LockedObject { .. }), "{error}");
+    assert!(matches!(error, Error::InUse(_)), "{error}");
     assert!(error.to_string().contains("locked/LOCK exists"), "{error}");
     // It still belongs to the other process.
     assert!(bucket.get("locked/LOCK").is_some());
@@ -159,9 +155,7 @@ fn write_all(location: &Path, node: &NodeSource) {
 
 #[test]
 fn killed_writers_leave_a_lake_that_continues_when_the_lock_is_deleted() {
-    let Some(bucket) = Bucket::find() else {
-        return;
-    };
+    let bucket = or_skip!(Bucket::find());
     let name = "it::s3::killed_writers_leave_a_lake_that_continues_when_the_lock_is_deleted";
     if let Some([chain, prefix, step]) = paths() {
         steps::end_before(&step);
@@ -195,7 +189,7 @@ fn killed_writers_leave_a_lake_that_continues_when_the_lock_is_deleted() {
         if bucket.get(&lock).is_some() {
             locked += 1;
             let error = build(&location, &node, &until(60, 32)).unwrap_err();
-            assert!(matches!(error, Error::LockedObject { .. }), "{error}");
+            assert!(matches!(error, Error::InUse(_)), "{error}");
             assert!(error.to_string().contains(&lock), "{error}");
             bucket.delete(&lock);
         }
@@ -248,9 +242,7 @@ fn scan_error(location: &Path) -> String {
 
 #[test]
 fn missing_and_damaged_objects_give_precise_errors() {
-    let Some(bucket) = Bucket::find() else {
-        return;
-    };
+    let bucket = or_skip!(Bucket::find());
     let (_folder, node) = sample();
     let location = bucket.location("damaged");
     build(&location, &node, &options(64)).unwrap();
@@ -320,9 +312,7 @@ fn missing_buckets_and_wrong_locations_are_named() {
     reason = "read by the process that starts this one"
 )]
 fn refused_credentials_and_silent_servers_are_named() {
-    let Some(bucket) = Bucket::find() else {
-        return;
-    };
+    let bucket = or_skip!(Bucket::find());
     let location = bucket.location("locked");
     // A process with other credentials.
     if let Some([]) = paths() {

@@ -11,6 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use txgraph_lake::{Lake, LakeSource, PartitionInfo};
+use txgraph_testkit::fixtures::files_below;
 pub(crate) use txgraph_testkit::queries::{ask, assert_same, everything, range, seen};
 
 pub(crate) fn open(folder: &Path) -> Lake {
@@ -23,19 +24,8 @@ pub(crate) fn source(lake: &Lake) -> LakeSource<'_> {
 
 /// All files of the lake in a folder, without the lock.
 pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => folders.push(path),
-                false if path.ends_with("LOCK") => {}
-                false => files.push(path),
-            }
-        }
-    }
-    files.sort();
+    let mut files = files_below(folder);
+    files.retain(|path| !path.ends_with("LOCK"));
     files
 }
 

@@ -9,6 +9,7 @@ use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Parts, Scratch};
 use txgraph_testkit::{
     edit::{commit, put},
     fixtures::{Unpacked, committed, fixture},
+    or_skip,
 };
 
 const RECEIPTS: Parts = Parts {
@@ -182,9 +183,7 @@ fn finds_every_hole() {
 /// Missing and incomplete jars, as while a node deletes them.
 #[test]
 fn deleted_jars_are_gaps() {
-    let Some(fixture) = fixture("pruned/small-v2-minimal") else {
-        return;
-    };
+    let fixture = or_skip!(fixture("pruned/small-v2-minimal"));
     for parts in [&["", ".conf", ".off"][..], &[""], &[".conf"], &[".off"]] {
         let copy = fixture.unpack();
         for part in parts {
@@ -214,9 +213,7 @@ fn deleted_jars_are_gaps() {
 /// After a listed jar is deleted, the reader is stale. The next snapshot reports the gap.
 #[test]
 fn jar_deleted_under_a_snapshot_is_stale() {
-    let Some(fixture) = fixture("pruned/small-v2-minimal") else {
-        return;
-    };
+    let fixture = or_skip!(fixture("pruned/small-v2-minimal"));
     let copy = fixture.unpack();
     let db = NodeDb::open(&DataDir::new(copy.path())).unwrap();
     let snapshot = db.snapshot().unwrap();
@@ -237,9 +234,7 @@ fn jar_deleted_under_a_snapshot_is_stale() {
 
 #[test]
 fn missing_headers_and_transactions_are_gaps() {
-    let Some(fixture) = fixture("odd/pruned-v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixture("odd/pruned-v2"));
     let copy = fixture.unpack();
     for name in ["headers_400_599", "transactions_2800_2999"] {
         fs::remove_file(copy.path().join(format!("static_files/static_file_{name}"))).unwrap();

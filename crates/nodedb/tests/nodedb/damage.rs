@@ -12,7 +12,7 @@ use std::{
 use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Parts, Result, Scratch};
 use txgraph_testkit::{
     edit::{set_len, write_at},
-    fixtures::{Fixture, committed},
+    fixtures::{Fixture, committed, paths_in},
     random::Xorshift,
 };
 
@@ -86,8 +86,7 @@ fn files(dir: &Path) -> Vec<(PathBuf, u64)> {
         (dir.join("db/mdbx.dat"), used_len(&dir.join("db/mdbx.dat"))),
         (dir.join("db/database.version"), 1),
     ];
-    for entry in fs::read_dir(dir.join("static_files")).unwrap() {
-        let path = entry.unwrap().path();
+    for path in paths_in(&dir.join("static_files")) {
         let len = fs::metadata(&path).unwrap().len();
         if len > 0 && path.file_name().unwrap() != "lock" {
             files.push((path, len));
@@ -177,10 +176,10 @@ fn damage(fixture: &Fixture, seed: u64, rounds: u64) {
     assert!(errors > rounds / 20 && same > 0);
 }
 
-/// `TXGRAPH_DAMAGE_ROUNDS` sets the number of rounds (default 1600).
+/// `TXGRAPH_DAMAGE_ROUNDS` sets the number of rounds (default 1000).
 #[test]
 fn damaged_bits_words_and_lengths() {
-    let rounds = std::env::var("TXGRAPH_DAMAGE_ROUNDS").map_or(1600, |text| text.parse().unwrap());
+    let rounds = std::env::var("TXGRAPH_DAMAGE_ROUNDS").map_or(1000, |text| text.parse().unwrap());
     let fixtures = committed();
     // Most of the time is spent in retries: damage looks like a change at first.
     std::thread::scope(|scope| {

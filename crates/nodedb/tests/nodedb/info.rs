@@ -6,7 +6,7 @@ use txgraph_nodedb::{BlockRange, DataDir, Info, NodeDb};
 use txgraph_testkit::{
     edit::{put, set_len},
     fixtures::{committed, fixture},
-    says,
+    or_skip, says,
 };
 
 fn info(path: &Path) -> Info {
@@ -175,9 +175,7 @@ fn receipts_equal(name: &str, info: &Info, fixture: &txgraph_testkit::fixtures::
 
 #[test]
 fn info_of_a_crashed_directory() {
-    let Some(fixture) = fixture("crashed/small-v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixture("crashed/small-v2"));
     let info = info(fixture.path());
     assert_eq!(info.tip.number, 28);
     assert_eq!(

@@ -3,15 +3,11 @@
 
 use alloy_primitives::{Address, B256};
 use std::{
-    collections::BTreeMap,
-    fs,
-    ops::ControlFlow,
-    os::unix::fs::symlink,
-    path::{Path, PathBuf},
+    collections::BTreeMap, fs, ops::ControlFlow, os::unix::fs::symlink, path::Path,
     process::Command,
 };
 use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Parts, Result, Scratch, Snapshot};
-use txgraph_testkit::fixtures::v2 as directories;
+use txgraph_testkit::fixtures::{paths_in, v2 as directories};
 
 /// Transactions whose stored bytes have a hash under which the index has them, and those that
 /// it does not have.
@@ -150,10 +146,8 @@ fn refuses_files_that_are_not_regular() {
         if read(copy.path()).is_err() {
             continue;
         }
-        let files = fs::read_dir(copy.path().join("rocksdb")).unwrap();
-        let files: Vec<PathBuf> = files.map(|entry| entry.unwrap().path()).collect();
         let mut refused = 0;
-        for path in files {
+        for path in paths_in(&copy.path().join("rocksdb")) {
             let kept = copy.path().join("kept");
             fs::rename(&path, &kept).unwrap();
             let pipe = Command::new("mkfifo").arg(&path).status().unwrap();

@@ -15,7 +15,7 @@ use std::{
 use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Parts, Result, Scratch};
 use txgraph_testkit::{
     edit::{put, set_len},
-    fixtures::committed,
+    fixtures::{committed, paths_in},
 };
 
 /// No read may take longer. Opening a named pipe without care never ends.
@@ -58,11 +58,8 @@ fn read_in_time(dir: &Path, what: &str) -> Result<u64> {
 
 /// All files of a directory that txgraph opens in its default build.
 fn opened_files(dir: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<_> = fs::read_dir(dir.join("static_files"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.file_name().unwrap() != "lock")
-        .collect();
+    let mut files = paths_in(&dir.join("static_files"));
+    files.retain(|path| path.file_name().unwrap() != "lock");
     for name in ["mdbx.dat", "mdbx.lck", "database.version"] {
         files.push(dir.join("db").join(name));
     }

@@ -16,7 +16,7 @@ use txgraph_testkit::{
     edit::flip,
     mainnet::{self, FIRST_BLOCK, LAST_BLOCK, RecordedBlock},
     naive::quantity,
-    says,
+    or_skip, says,
 };
 use txgraph_transfers::{
     Decoder, LogView, SourceError, Transfer, TransferFilter, TransferSource, WrappedNative,
@@ -59,9 +59,7 @@ fn scan(path: &Path, blocks: BlockRange, verify: bool) -> Result<Vec<Transfer>, 
 /// Our decoder without a database, the naive decoder and GraphSense.
 #[test]
 fn transfers_of_mainnet_blocks_agree_with_other_decoders() {
-    let Some(blocks) = mainnet::blocks() else {
-        return;
-    };
+    let blocks = or_skip!(mainnet::blocks());
     let everything = TransferFilter::default();
     let mut decoder = Decoder::new(1, &WrappedNative::Any, &everything);
     let mut ours = Vec::<Transfer>::new();
@@ -113,9 +111,7 @@ fn transfers_of_mainnet_blocks_agree_with_other_decoders() {
 
 #[test]
 fn scan_of_a_mainnet_directory_equals_the_naive_decoder() {
-    let Some(blocks) = mainnet::blocks() else {
-        return;
-    };
+    let blocks = or_skip!(mainnet::blocks());
     let expected = mainnet::transfers(&blocks);
     let native = |it: &&Transfer| it.token_address.is_none();
     assert!(expected.transfers.iter().filter(native).count() > 1_000);
@@ -144,9 +140,7 @@ fn scan_of_a_mainnet_directory_equals_the_naive_decoder() {
 /// The writer recovers senders from signatures, the fixture has those that its origin found.
 #[test]
 fn senders_headers_and_bodies_of_a_mainnet_directory_are_those_of_the_blocks() {
-    let Some(blocks) = mainnet::blocks() else {
-        return;
-    };
+    let blocks = or_skip!(mainnet::blocks());
     for (folder, layout) in both(&blocks) {
         let source = open_with(folder.path(), ScanOptions::default());
         let snapshot = source.db().snapshot().unwrap();
@@ -196,9 +190,7 @@ fn receipt_row(folder: &Path, tx: u64) -> (PathBuf, std::ops::Range<u64>) {
 /// its value. Only the receipts root shows it.
 #[test]
 fn verify_rejects_a_mainnet_receipt_with_another_status() {
-    let Some(blocks) = mainnet::blocks() else {
-        return;
-    };
+    let blocks = or_skip!(mainnet::blocks());
     // A failed transaction with a value.
     let (place, failed) = blocks
         .iter()
@@ -238,9 +230,7 @@ fn verify_rejects_a_mainnet_receipt_with_another_status() {
 /// other rows; with `verify` it never returns other rows.
 #[test]
 fn verify_rejects_a_mainnet_receipt_with_any_changed_byte() {
-    let Some(blocks) = mainnet::blocks() else {
-        return;
-    };
+    let blocks = or_skip!(mainnet::blocks());
     let first = range(FIRST_BLOCK, FIRST_BLOCK);
     let (folder, _) = write(&blocks, Layout::V2.into());
     let right = scan(folder.path(), first, false).unwrap();
@@ -273,9 +263,7 @@ fn verify_rejects_a_mainnet_receipt_with_any_changed_byte() {
 
 #[test]
 fn blocks_before_the_first_of_a_mainnet_directory_are_missing() {
-    let Some(blocks) = mainnet::blocks() else {
-        return;
-    };
+    let blocks = or_skip!(mainnet::blocks());
     for (folder, layout) in both(&blocks) {
         let source = open_with(folder.path(), ScanOptions::default());
         for asked in [
@@ -310,9 +298,7 @@ fn blocks_before_the_first_of_a_mainnet_directory_are_missing() {
 /// senders, and keeps headers and tables, as in a pruned node.
 #[test]
 fn pruned_mainnet_directory_has_the_newest_blocks() {
-    let Some(blocks) = mainnet::blocks() else {
-        return;
-    };
+    let blocks = or_skip!(mainnet::blocks());
     let storage = Storage {
         blocks_per_file: 5,
         ..Layout::V2.into()
@@ -340,9 +326,7 @@ fn pruned_mainnet_directory_has_the_newest_blocks() {
 /// Rows of accounts and slots would read as zero, so state must not count as available.
 #[test]
 fn mainnet_directory_without_state_has_no_state() {
-    let Some(blocks) = mainnet::blocks() else {
-        return;
-    };
+    let blocks = or_skip!(mainnet::blocks());
     for (folder, layout) in both(&blocks) {
         let source = open_with(folder.path(), ScanOptions::default());
         let snapshot = source.db().snapshot().unwrap();

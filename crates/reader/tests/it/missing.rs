@@ -6,6 +6,7 @@ use txgraph_testkit::{
     edit,
     fixtures::{self, Fixture},
     naive::decode_fixture,
+    or_skip,
 };
 use txgraph_transfers::{BlockRange, BlockRanges, SourceError, Transfer};
 
@@ -107,9 +108,7 @@ fn pruned_directories_have_the_blocks_of_their_node() {
 #[test]
 fn filtered_receipts_are_found_by_counting() {
     for name in ["pruned/small-v1-logfilter", "pruned/small-v2-logfilter"] {
-        let Some(fixture) = fixtures::fixture(name) else {
-            return;
-        };
+        let fixture = or_skip!(fixtures::fixture(name));
         let available = check(&fixture, range(0, 40));
         let receipts = &fixture.chain_info["blocks_the_node_answers_for"]["receipts"];
         let with = receipts["earlier_blocks_with"].as_array().unwrap();
@@ -135,9 +134,7 @@ fn filtered_receipts_are_found_by_counting() {
         "odd/pruned-v1",
         "odd/pruned-v2",
     ] {
-        let Some(fixture) = fixtures::fixture(name) else {
-            return;
-        };
+        let fixture = or_skip!(fixtures::fixture(name));
         let tip = open(fixture.path()).db().snapshot().unwrap().tip();
         check(&fixture, range(0, tip));
     }
@@ -146,9 +143,7 @@ fn filtered_receipts_are_found_by_counting() {
 /// `--minimal` on a chain shorter than its distance: no senders, but all the rest.
 #[test]
 fn absent_senders_are_recovered() {
-    let Some(fixture) = fixtures::fixture("pruned/small-v2-minimal") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("pruned/small-v2-minimal"));
     let full = fixture.full_chain().unwrap();
     let (transfers, _) = answer(&open(fixture.path()), &everything(range(0, 40)));
     assert_same(&transfers, &decode_fixture(&full).transfers, &fixture.name);
@@ -157,9 +152,7 @@ fn absent_senders_are_recovered() {
 /// Static files that hold blocks of an abandoned branch above the tip.
 #[test]
 fn crashed_node_has_all_blocks_up_to_its_tip() {
-    let Some(fixture) = fixtures::fixture("crashed/small-v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("crashed/small-v2"));
     assert_eq!(check(&fixture, range(20, 30)), range(0, 28).into());
 }
 

@@ -9,7 +9,7 @@
 //! this test binary, started again, works through a list of numbered mutations and prints
 //! how each scan ended. A child that dies is a failure, and is replaced.
 //!
-//! `TXGRAPH_MUTATIONS` sets the number of mutated directories (default 1000).
+//! `TXGRAPH_MUTATIONS` sets the number of mutated directories (default 600).
 
 use crate::support::{ask, assert_same, everything, range};
 use rand::{Rng, SeedableRng, rngs::SmallRng, seq::IndexedRandom};
@@ -82,12 +82,8 @@ struct Patient {
 
 impl Patient {
     fn new(root: &Path) -> Self {
-        let mut paths: Vec<_> = fs::read_dir(root.join("static_files"))
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| fs::metadata(path).unwrap().len() > 0)
-            .collect();
-        paths.sort();
+        let mut paths = fixtures::paths_in(&root.join("static_files"));
+        paths.retain(|path| fs::metadata(path).unwrap().len() > 0);
         paths.push(root.join("db/database.version"));
         paths.push(root.join("db/mdbx.dat"));
         let read = |path: PathBuf| {
@@ -414,7 +410,7 @@ fn damage_is_an_error_or_changes_no_row() {
     let wanted = std::env::var(COUNT_ENV)
         .ok()
         .map(|count| count.parse().unwrap());
-    let each = wanted.unwrap_or(1000u64).div_ceil(2);
+    let each = wanted.unwrap_or(600u64).div_ceil(2);
     let (tally, faults) = (Mutex::default(), Mutex::default());
     let next = AtomicU64::new(0);
     // Children sleep most of the time: an error is believed only after a while.

@@ -13,7 +13,7 @@ use txgraph_reader::ScanOptions;
 use txgraph_testkit::{
     edit,
     naive::{Decoded, decode_block},
-    op, says,
+    op, or_skip, says,
 };
 use txgraph_transfers::{Kind, ScanRequest, SourceError, TokenStandard, Transfer, TransferSource};
 
@@ -102,9 +102,7 @@ fn native_transfers(blocks: &[Value]) -> Vec<Transfer> {
 /// the directory has receipts without logs.
 #[test]
 fn scan_of_op_mainnet_blocks_equals_the_naive_decoder() {
-    let Some(answers) = op::optimism_blocks() else {
-        return;
-    };
+    let answers = or_skip!(op::optimism_blocks());
     let blocks: Vec<_> = answers.iter().map(|it| op_block(it).unwrap()).collect();
     let expected = native_transfers(&answers);
     assert!(expected.len() > 5, "{}", expected.len());
@@ -146,9 +144,7 @@ fn scan_of_op_mainnet_blocks_equals_the_naive_decoder() {
 /// 202 real receipts, whose root equals the real block's. The transactions are made up.
 #[test]
 fn receipts_of_a_base_block_have_the_root_of_its_header() {
-    let Some(answers) = op::base_receipts() else {
-        return;
-    };
+    let answers = or_skip!(op::base_receipts());
     let root: B256 = op::BASE_RECEIPTS_ROOT.parse().unwrap();
     let receipts: Vec<_> = (answers.iter()).map(|it| op_receipt(it).unwrap()).collect();
     let block = op_block_of_receipts(42_969_982, receipts, root);

@@ -8,7 +8,7 @@ use txgraph_reader::{NodeSource, ScanOptions};
 use txgraph_testkit::{
     edit,
     op::{self, BalancedBlock},
-    says,
+    or_skip, says,
 };
 use txgraph_transfers::{Kind, ScanRequest, Transfer, TransferSource};
 
@@ -101,9 +101,7 @@ fn gas_of(block: &BalancedBlock, index: usize, fees: &[Transfer]) -> Option<u64>
 /// whole number of gas.
 #[test]
 fn l1_fees_of_op_mainnet_blocks_are_what_the_vault_received() {
-    let Some(blocks) = op::balanced_blocks() else {
-        return;
-    };
+    let blocks = or_skip!(op::balanced_blocks());
     let (mut all, mut exact) = (0, 0);
     for block in &blocks {
         let (first, real) = recorded(block);
@@ -129,9 +127,7 @@ fn l1_fees_of_op_mainnet_blocks_are_what_the_vault_received() {
 /// what their real balances show.
 #[test]
 fn fees_of_op_mainnet_blocks_are_what_all_vaults_received() {
-    let Some(blocks) = op::balanced_blocks() else {
-        return;
-    };
+    let blocks = or_skip!(op::balanced_blocks());
     let mut complete = Vec::new();
     for (block, layout) in blocks
         .iter()

@@ -5,6 +5,7 @@ use crate::support::{answer, ask, everything, open, open_with, range};
 use std::{
     collections::BTreeSet,
     fs,
+    path::PathBuf,
     sync::{Arc, Mutex},
 };
 use txgraph_reader::{ScanOptions, ScanPlan};
@@ -72,14 +73,12 @@ fn recomputed_roots_find_changes_that_a_scan_accepts() {
 
     let copy = fixture.unpack();
     let folder = copy.path().join("static_files");
-    let file = fs::read_dir(&folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .find(|path| {
-            let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            name.starts_with("static_file_receipts_") && !name.contains('.')
-        })
-        .unwrap();
+    let is_receipts = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        name.starts_with("static_file_receipts_") && !name.contains('.')
+    };
+    let file = (fixtures::paths_in(&folder).into_iter()).find(is_receipts);
+    let file = file.unwrap();
     let whole = fs::read(&file).unwrap();
     let mut unseen = 0;
     for at in (0..whole.len()).step_by(97) {

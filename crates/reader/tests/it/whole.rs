@@ -8,6 +8,7 @@ use txgraph_reader::{ScanOptions, Threads};
 use txgraph_testkit::{
     fixtures::{self, Fixture},
     naive::{Decoded, decode_fixture, decode_logs, quantity},
+    or_skip,
 };
 use txgraph_transfers::{
     AddressFilter, BlockAnchor, BlockRanges, BlockTime, DecodeCounts, Direction, Kind, SourceError,
@@ -51,9 +52,7 @@ fn committed_chains_match_the_node() {
 #[test]
 fn large_chains_match_the_node() {
     for name in ["dev-v1", "dev-v2", "small/v1", "small/v2"] {
-        let Some(fixture) = fixtures::fixture(name) else {
-            return;
-        };
+        let fixture = or_skip!(fixtures::fixture(name));
         let expected = check_against_naive(&fixture);
         let kinds: BTreeSet<_> = expected
             .transfers
@@ -68,9 +67,7 @@ fn large_chains_match_the_node() {
 /// transactions, no withdrawals.
 #[test]
 fn long_chain_matches_the_logs_of_the_node() {
-    let Some(fixture) = fixtures::fixture("long-v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("long-v2"));
     let mut expected = Decoded::default();
     for line in fixture.lines("receipts") {
         for receipt in line["receipts"].as_array().unwrap() {
@@ -119,9 +116,7 @@ fn long_chain_matches_the_logs_of_the_node() {
 #[test]
 fn unusual_directories_are_read_completely() {
     for (name, tip) in [("odd/migrated-v2", None), ("odd/import-v2", Some(44))] {
-        let Some(fixture) = fixtures::fixture(name) else {
-            return;
-        };
+        let fixture = or_skip!(fixtures::fixture(name));
         let source = open(fixture.path());
         let last = source.db().snapshot().unwrap().tip();
         assert!(
@@ -170,9 +165,7 @@ fn chunk_size_does_not_change_rows() {
 
 #[test]
 fn chunk_size_does_not_change_rows_of_a_larger_chain() {
-    let Some(fixture) = fixtures::fixture("dev-v1") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("dev-v1"));
     let blocks = BlockRanges::new(vec![range(0, 333), range(400, 400), range(402, 800)]);
     let request = everything(blocks);
     let (expected, report) = answer(&open(fixture.path()), &request);

@@ -14,7 +14,7 @@ use txgraph_state::{StateDb, StateOptions};
 use txgraph_testkit::{
     edit,
     fixtures::{self, Fixture, Unpacked},
-    says,
+    or_skip, says,
 };
 use txgraph_work::Threads;
 
@@ -264,9 +264,7 @@ fn blocks_above_the_tip_are_an_error() {
 
 #[test]
 fn pruned_range_is_an_error() {
-    let Some(fixture) = fixtures::fixture("pruned/dev-v2-distance") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("pruned/dev-v2-distance"));
     let opened = open(&fixture);
     let state = opened.state.range(BlockRange::from_to(100, 120));
     let text = state.unwrap_err().to_string();

@@ -4,7 +4,10 @@ use crate::support::{Opened, open};
 use alloy_primitives::{Address, U256};
 use std::{collections::BTreeMap, ops::ControlFlow};
 use txgraph_replay::{BalanceDifference, RangeReport, ReplayOptions, TransactionLocation};
-use txgraph_testkit::fixtures::{self, Fixture};
+use txgraph_testkit::{
+    fixtures::{self, Fixture},
+    or_skip,
+};
 
 /// Addresses of tokens by their key in `truth.json`.
 fn tokens(fixture: &Fixture) -> BTreeMap<String, Address> {
@@ -159,9 +162,7 @@ fn check_silent_mint_and_burn(found: &[Found]) {
 /// A transaction replayed alone has the same differences as in its block.
 #[test]
 fn checks_balances_of_one_transaction() {
-    let Some(fixture) = fixtures::fixture("dev-v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("dev-v2"));
     let opened = open(&fixture);
     let options = ReplayOptions {
         tokens: vec![tokens(&fixture)["b32"]],

@@ -10,7 +10,10 @@ use txgraph_nodedb::NodeDb;
 use txgraph_replay::{
     ChainRules, Difference, Error, Genesis, Mismatch, Record, ReplayOptions, Replayer,
 };
-use txgraph_testkit::fixtures::{self, Fixture};
+use txgraph_testkit::{
+    fixtures::{self, Fixture},
+    or_skip,
+};
 
 /// Executes all blocks up to the tip and compares the state root every `root_every` blocks.
 fn replay_chain(name: &str, db: &NodeDb, genesis: Genesis, root_every: u64) {
@@ -81,9 +84,7 @@ fn replays_pruned_chains_from_genesis() {
 /// Every fork from Frontier to Prague, with proof of work and its rewards.
 #[test]
 fn replays_chain_with_all_forks() {
-    let Some(fixture) = fixtures::fixture("odd/import-v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("odd/import-v2"));
     let file = fixtures::root().unwrap().join("odd/import-genesis.json");
     let genesis = Genesis::open(&file).unwrap();
     replay_chain(&fixture.name, &database(fixture.path()), genesis, 1);

@@ -19,6 +19,7 @@ use txgraph_replay::{
     BlockReplay, ChainRules, FrameDetail, Internal, Record, ReplayOptions, Replayer, WithInternal,
 };
 use txgraph_state::{StateDb, StateOptions};
+use txgraph_testkit::or_skip;
 use txgraph_transfers::{
     AddressFilter, BlockRange, Direction, Kind, Roles, ScanRequest, SourceError, TokenFilter,
     TransferFilter, TransferSource,
@@ -238,9 +239,7 @@ fn content_of_an_index_is_fixed_when_built() {
 /// A build fails before it reads anything if blocks have no state.
 #[test]
 fn build_rejects_blocks_without_state() {
-    let Some(opened) = crate::support::Opened::fixture("pruned/dev-v2-distance") else {
-        return;
-    };
+    let opened = or_skip!(crate::support::Opened::fixture("pruned/dev-v2-distance"));
     let state = || StateDb::new(Arc::clone(&opened.db), StateOptions::default());
     let rules = || opened.rules.clone();
     let internal = Internal::new(

@@ -16,7 +16,7 @@ use std::{
 use txgraph_bundle::{Bundle, Missing};
 use txgraph_evm::StateSource;
 use txgraph_replay::{BlockReplay, Difference, Error};
-use txgraph_testkit::{fixtures, says};
+use txgraph_testkit::{fixtures, or_skip, says};
 
 /// A witness that lacks an account which its block reads.
 const INCOMPLETE: &str = "22188088-keth";
@@ -107,9 +107,7 @@ fn both_engines_agree_on_every_block() {
 /// Trap 1: the account 0x…2 has neither nonce nor balance and exists; a call of it pays no 25,000.
 #[test]
 fn empty_account_exists_in_block_2674998() {
-    let Some(bundle) = file("2674998-pevm") else {
-        return;
-    };
+    let bundle = or_skip!(file("2674998-pevm"));
     replayed(&bundle);
     let json: Value = serde_json::from_slice(&decompressed(&bundle)).unwrap();
     let mut without = json;
@@ -138,9 +136,7 @@ fn decompressed(bundle: &Bundle) -> Vec<u8> {
 #[test]
 fn storage_of_recreated_contract_in_block_11114732() {
     const CONTRACT: Address = address!("0000000000007f150bd6f54c40a34d7c3d5e9f56");
-    let Some(bundle) = file("11114732-pevm") else {
-        return;
-    };
+    let bundle = or_skip!(file("11114732-pevm"));
     let replay = replayed(&bundle);
     let change = replay.changes.iter().find(|it| it.address == CONTRACT);
     let change = change.unwrap();
@@ -183,9 +179,7 @@ fn witnesses_lack_code_that_does_not_run() {
 /// depends on the recipient's code, so the recipient cannot be taken for an account without code.
 #[test]
 fn witness_of_block_22188088_lacks_a_recipient() {
-    let Some(bundle) = file(INCOMPLETE) else {
-        return;
-    };
+    let bundle = or_skip!(file(INCOMPLETE));
     let error = replay(&bundle, options()).unwrap_err();
     let Error::State {
         transaction: Some(19),
@@ -209,9 +203,7 @@ fn witness_of_block_22188088_lacks_a_recipient() {
 /// Trap 3: without any one of the nodes the replay names it, or has no use for it.
 #[test]
 fn missing_nodes_of_block_1150001_are_errors() {
-    let Some(bundle) = file("1150001-zeth") else {
-        return;
-    };
+    let bundle = or_skip!(file("1150001-zeth"));
     let json: Value = serde_json::from_slice(&decompressed(&bundle)).unwrap();
     let count = json["nodes"].as_array().unwrap().len();
     let mut errors = 0;
@@ -234,9 +226,7 @@ fn missing_nodes_of_block_1150001_are_errors() {
 /// Four signatures have an `s` in the upper half, which Homestead forbade (EIP-2).
 #[test]
 fn high_s_in_block_116525() {
-    let Some(bundle) = file("116525-pevm") else {
-        return;
-    };
+    let bundle = or_skip!(file("116525-pevm"));
     let signed = bundle.block().transactions.iter();
     let high = signed.filter(|it| it.signature().normalize_s().is_some());
     assert_eq!(high.count(), 4);
@@ -246,9 +236,7 @@ fn high_s_in_block_116525() {
 /// Flat files before the merge may lack the headers of ommers.
 #[test]
 fn blocks_without_their_ommers_are_accepted() {
-    let Some(bundle) = file("5283152-pevm") else {
-        return;
-    };
+    let bundle = or_skip!(file("5283152-pevm"));
     assert!(bundle.block().ommers.is_empty());
     replayed(&bundle);
     let mut json: Value = serde_json::from_slice(&decompressed(&bundle)).unwrap();

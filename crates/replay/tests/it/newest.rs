@@ -14,6 +14,7 @@ use txgraph_replay::{NewestReplay, ReplayOptions};
 use txgraph_state::{History, NewestBlocks, NewestState, StateAt, StateDb, StateOptions};
 use txgraph_testkit::{
     fixtures::{Fixture, fixture},
+    or_skip,
     state_answers::{StateAnswer, state_answers},
 };
 use txgraph_work::Threads;
@@ -140,9 +141,7 @@ impl NewestBlocks for Counted {
 /// A state up to the stored one needs no execution, and the result of an execution is kept.
 #[test]
 fn blocks_are_executed_when_they_are_needed() {
-    let Some(fixture) = fixture("masked/v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixture("masked/v2"));
     let directory = fixture.unpack();
     let db = Arc::new(database(directory.path()));
     let rules = genesis(&fixture).rules;
@@ -169,9 +168,7 @@ fn blocks_are_executed_when_they_are_needed() {
 /// The whole directory is read through the tools of the other tests.
 #[test]
 fn is_opened_like_any_directory() {
-    let Some(opened) = Opened::fixture("masked/v2") else {
-        return;
-    };
+    let opened = or_skip!(Opened::fixture("masked/v2"));
     let info = opened.db.snapshot().unwrap().info().unwrap();
     assert_eq!((info.tip.number, info.state_block), (TIP, Some(STATE)));
     let note = info

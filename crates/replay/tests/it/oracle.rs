@@ -3,7 +3,7 @@
 use crate::support::{Opened, open};
 use std::ops::ControlFlow;
 use txgraph_replay::{EngineKind, FrameDetail, RangeReport, Record, ReplayOptions};
-use txgraph_testkit::fixtures;
+use txgraph_testkit::{fixtures, or_skip};
 
 fn replay(opened: &Opened, name: &str, options: ReplayOptions) -> RangeReport {
     let report = opened
@@ -26,9 +26,7 @@ fn both_engines_replay_whole_chains() {
         "long-v2",
         "odd/migrated-v2",
     ] {
-        let Some(opened) = Opened::fixture(name) else {
-            return;
-        };
+        let opened = or_skip!(Opened::fixture(name));
         for engine in [EngineKind::Revm, EngineKind::Both] {
             let options = ReplayOptions {
                 engine,
@@ -77,9 +75,7 @@ fn both_engines_record_the_same_frames() {
 /// From Frontier and proof of work to Prague.
 #[test]
 fn both_engines_replay_all_forks() {
-    let Some(opened) = Opened::fixture("odd/import-v2") else {
-        return;
-    };
+    let opened = or_skip!(Opened::fixture("odd/import-v2"));
     for engine in [EngineKind::Revm, EngineKind::Both] {
         let options = ReplayOptions {
             engine,

@@ -13,7 +13,7 @@ use txgraph_nodedb::NodeDb;
 use txgraph_reader::{NodeSource, ScanOptions};
 use txgraph_replay::{ChainRules, Genesis, Internal, WithInternal};
 use txgraph_state::{StateDb, StateOptions};
-use txgraph_testkit::fixtures;
+use txgraph_testkit::{fixtures, or_skip};
 use txgraph_transfers::{
     BlockRange, BlockRanges, InternalSource, Kind, ScanReport, ScanRequest, Sink, SourceError,
     Transfer, TransferSource, WrappedNative,
@@ -72,9 +72,7 @@ fn is_fee(transfer: &Transfer) -> bool {
 #[test]
 fn adds_internal_transfers_in_order() {
     for name in ["small/v1", "small/v2", "dev-v2"] {
-        let Some(opened) = Opened::fixture(name) else {
-            return;
-        };
+        let opened = or_skip!(Opened::fixture(name));
         let mut query = request(0, opened.blocks.last);
         let (expected_report, expected) = scan(&node(&opened.db), &query);
         query.filter.kinds = Kind::ALL.to_vec();
@@ -157,9 +155,7 @@ fn replayed_transfers_keep_times_and_hashes() {
 
 #[test]
 fn blocks_without_state_are_reported() {
-    let Some(opened) = Opened::fixture("pruned/dev-v2-distance") else {
-        return;
-    };
+    let opened = or_skip!(Opened::fixture("pruned/dev-v2-distance"));
     let source = with_internal(&opened, opened.rules.clone());
     let mut query = request(440, 800);
     query.filter.internal = true;

@@ -12,7 +12,8 @@ use txgraph_nodedb::{BlockRange, DataDir};
 use txgraph_state::{Available, Error, Spill, StateDb, StateOptions};
 use txgraph_testkit::{
     edit::{delete, put},
-    fixtures::{Fixture, Unpacked, committed, fixture},
+    fixtures::{Fixture, Unpacked, committed, fixture, paths_in},
+    or_skip,
     random::Xorshift,
     says,
 };
@@ -143,9 +144,7 @@ fn refuses_a_missing_rocksdb() {
 /// The node was stopped after its pruner committed RocksDB and before it committed MDBX.
 #[test]
 fn detects_an_index_pruned_further_than_its_checkpoint() {
-    let Some(fixture) = fixture("pruned/long-v2-full") else {
-        return;
-    };
+    let fixture = or_skip!(fixture("pruned/long-v2-full"));
     let db = open(fixture.path(), StateOptions::default());
     assert_eq!(db.available().unwrap().indexed_from, 2936);
     for block in 2930..2936 {
@@ -225,9 +224,7 @@ fn refuses_missing_change_sets() {
 /// A file in the middle is missing.
 #[test]
 fn refuses_blocks_below_a_gap_in_change_sets() {
-    let Some(fixture) = fixture("pruned/dev-v2-distance") else {
-        return;
-    };
+    let fixture = or_skip!(fixture("pruned/dev-v2-distance"));
     let copy = fixture.unpack();
     for (segment, first) in [("storage", 599), ("account", 699)] {
         let files = copy.path().join("static_files");
@@ -436,13 +433,10 @@ fn a_damaged_database_never_panics() {
 fn detects_a_truncated_rocksdb_log() {
     let [_, v2] = committed();
     let copy = v2.unpack();
-    let logs = fs::read_dir(copy.path().join("rocksdb")).unwrap();
-    let logs: Vec<PathBuf> = logs
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "log"))
-        .collect();
-    for log in logs {
-        fs::write(log, []).unwrap();
+    for path in paths_in(&copy.path().join("rocksdb")) {
+        if path.extension().is_some_and(|extension| extension == "log") {
+            fs::write(path, []).unwrap();
+        }
     }
     let db = open(copy.path(), StateOptions::default());
     let available = db.available().unwrap();
@@ -467,12 +461,11 @@ fn detects_a_truncated_rocksdb_log() {
 fn a_damaged_rocksdb_never_panics() {
     let [_, v2] = committed();
     let copy = v2.unpack();
-    let files: Vec<PathBuf> = fs::read_dir(copy.path().join("rocksdb"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() > 0))
-        .filter(|path| !path.ends_with("LOG") && !path.ends_with("LOCK"))
-        .collect();
+    let mut files = paths_in(&copy.path().join("rocksdb"));
+    files.retain(|path| {
+        let has_bytes = fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() > 0);
+        has_bytes && !path.ends_with("LOG") && !path.ends_with("LOCK")
+    });
     assert!(files.len() > 3, "{files:?}");
     errors_of_damage(&files, (120, 3), 0xd0c5, || read_by_index(copy.path()));
 }

@@ -66,15 +66,11 @@ struct StopAt {
 }
 
 impl Progress for StopAt {
-    fn start(&self, _blocks: u64, _counted: &'static str) {}
-
     fn advance(&self, blocks: u64, _transfers: u64) {
         if self.blocks.fetch_sub(blocks, Ordering::Relaxed) <= blocks {
             self.cancel.cancel();
         }
     }
-
-    fn finish(&self) {}
 }
 
 #[test]
@@ -132,8 +128,6 @@ impl Progress for ThreadNames {
     }
 
     fn advance(&self, _blocks: u64, _transfers: u64) {}
-
-    fn finish(&self) {}
 }
 
 /// A search runs on the one thread that was asked for: what it splits off with rayon then
@@ -339,21 +333,19 @@ struct Meter {
     finished: AtomicU64,
 }
 
-struct Shared(Arc<Meter>);
-
-impl Progress for Shared {
+impl Progress for Meter {
     fn start(&self, blocks: u64, counted: &'static str) {
         assert_eq!(counted, "transactions");
-        self.0.announced.fetch_add(blocks, Ordering::Relaxed);
+        self.announced.fetch_add(blocks, Ordering::Relaxed);
     }
 
     fn advance(&self, blocks: u64, count: u64) {
-        self.0.blocks.fetch_add(blocks, Ordering::Relaxed);
-        self.0.transactions.fetch_add(count, Ordering::Relaxed);
+        self.blocks.fetch_add(blocks, Ordering::Relaxed);
+        self.transactions.fetch_add(count, Ordering::Relaxed);
     }
 
     fn finish(&self) {
-        self.0.finished.fetch_add(1, Ordering::Relaxed);
+        self.finished.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -363,7 +355,7 @@ fn a_replay_reports_progress() {
         let meter = Arc::new(Meter::default());
         let source = Source::builder(fixture.path())
             .chain_file(fixtures::testdata().join("small/v2/genesis.json"))
-            .progress(Shared(Arc::clone(&meter)))
+            .progress(Arc::clone(&meter))
             .open()
             .unwrap();
         // Two ranges, one progress.

@@ -155,13 +155,9 @@ fn an_inspector_of_a_program_observes_a_transaction() {
 struct Blocks(AtomicU64);
 
 impl Progress for Blocks {
-    fn start(&self, _blocks: u64, _counted: &'static str) {}
-
     fn advance(&self, blocks: u64, _transfers: u64) {
         self.0.fetch_add(blocks, Ordering::Relaxed);
     }
-
-    fn finish(&self) {}
 }
 
 #[test]

@@ -65,7 +65,12 @@ fn answers_come_from_an_index_too() {
 
 /// The blocks of another source, which can list transfers and nothing else.
 #[derive(Debug)]
-struct TransfersOnly(Source, ProtectedPaths);
+struct TransfersOnly {
+    source: Source,
+    protected: ProtectedPaths,
+    /// Whether the next query meets a reorganization.
+    is_reorganized: AtomicBool,
+}
 
 impl Backend for TransfersOnly {
     fn capabilities(&self) -> Capabilities {
@@ -73,56 +78,32 @@ impl Backend for TransfersOnly {
     }
 
     fn chain(&self) -> Result<&ChainInfo> {
-        self.0.chain()
+        self.source.chain()
     }
 
     fn tip(&self) -> Result<u64> {
-        self.0.tip()
+        self.source.tip()
     }
 
     fn transfers(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>> {
-        self.0.transfer_source(filter)
+        match self.is_reorganized.swap(false, Ordering::Relaxed) {
+            true => Err(SourceError::Reorged { block: 1 }.into()),
+            false => self.source.transfer_source(filter),
+        }
     }
 
     fn protected_paths(&self) -> &ProtectedPaths {
-        &self.1
+        &self.protected
     }
 }
 
 impl TransfersOnly {
     fn open(fixture: &Fixture) -> Self {
-        let source = Source::open(fixture.path()).unwrap();
-        Self(source, ProtectedPaths::default())
-    }
-}
-
-/// The first query meets a reorganization.
-#[derive(Debug)]
-struct ReorganizedOnce(TransfersOnly, AtomicBool);
-
-impl Backend for ReorganizedOnce {
-    fn capabilities(&self) -> Capabilities {
-        self.0.capabilities()
-    }
-
-    fn chain(&self) -> Result<&ChainInfo> {
-        self.0.chain()
-    }
-
-    fn tip(&self) -> Result<u64> {
-        self.0.tip()
-    }
-
-    fn transfers(&self, filter: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>> {
-        if self.1.swap(true, Ordering::Relaxed) {
-            self.0.transfers(filter)
-        } else {
-            Err(SourceError::Reorged { block: 1 }.into())
+        Self {
+            source: Source::open(fixture.path()).unwrap(),
+            protected: ProtectedPaths::default(),
+            is_reorganized: AtomicBool::new(false),
         }
-    }
-
-    fn protected_paths(&self) -> &ProtectedPaths {
-        self.0.protected_paths()
     }
 }
 
@@ -130,7 +111,8 @@ impl Backend for ReorganizedOnce {
 fn collecting_starts_again_and_calling_a_function_does_not() {
     let fixture = small();
     let open = || {
-        let backend = ReorganizedOnce(TransfersOnly::open(&fixture), AtomicBool::new(false));
+        let backend = TransfersOnly::open(&fixture);
+        backend.is_reorganized.store(true, Ordering::Relaxed);
         Source::with_backend("test:small", backend)
     };
     assert!(!open().transfers().collect().unwrap().is_empty());

@@ -7,7 +7,10 @@ use txgraph::{
     AccountStatement, Address, Entry, Kind, Source, Table, TokenList, Transfer, U256,
     Value as TableValue, widen,
 };
-use txgraph_testkit::fixtures::{self, Fixture};
+use txgraph_testkit::{
+    fixtures::{self, Fixture},
+    or_skip,
+};
 
 /// The chains that were executed, each with its genesis beside it.
 fn chains() -> Vec<(Fixture, fixtures::Unpacked)> {
@@ -196,9 +199,7 @@ fn a_statement_of_some_blocks_continues_the_one_before() {
 
 #[test]
 fn rewards_of_blocks_and_ommers_are_rows() {
-    let Some(root) = fixtures::require_root() else {
-        return;
-    };
+    let root = or_skip!(fixtures::require_root());
     let folder = fixtures::unpack(&root.join("odd/import-v2.tar.zst"));
     let genesis = root.join("odd/import-genesis.json");
     let source = Source::builder(folder.path()).chain_file(genesis);

@@ -3,7 +3,10 @@
 use crate::executed;
 use std::collections::BTreeMap;
 use txgraph::{Address, Netting, Swap, U256, netting};
-use txgraph_testkit::fixtures::{self, Fixture};
+use txgraph_testkit::{
+    fixtures::{self, Fixture},
+    or_skip,
+};
 
 /// `Swap` of the second version of Uniswap: amounts in and out of both tokens.
 const V2: &str = "0xd78ad95fa46c994b6551d0da85fc275fe613ce37657fb8d5e3d130840159d822";
@@ -37,9 +40,7 @@ fn events(fixture: &Fixture) -> BTreeMap<(u64, u32), Vec<[U256; 2]>> {
 
 #[test]
 fn swaps_are_those_that_pools_report() {
-    let Some(fixture) = fixtures::fixture("dev-v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("dev-v2"));
     let folder = fixture.unpack();
     let source = executed(folder.path(), "dev-v2");
     let contract = |name: &str| -> Address {

@@ -3,7 +3,7 @@
 use crate::{open, small};
 use std::collections::BTreeSet;
 use txgraph::{ErrorKind, NodeReceipt, NodeTransaction, ReceiptDetail};
-use txgraph_testkit::fixtures;
+use txgraph_testkit::{fixtures, or_skip};
 
 /// A transaction with its receipt, in words.
 fn words(it: &NodeTransaction) -> String {
@@ -72,9 +72,7 @@ fn some_transactions_are_those_of_whole_blocks() {
 /// Transactions without receipts are there where receipts are pruned.
 #[test]
 fn receipts_that_are_not_asked_for_may_be_pruned() {
-    let Some(fixture) = fixtures::fixture("pruned/dev-v1-receipts") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("pruned/dev-v1-receipts"));
     let source = open(&fixture);
     let places = BTreeSet::from([(100, 0)]);
     let at = |detail| source.transactions_at(&places, detail);
