@@ -18,24 +18,9 @@ pub enum Error {
     /// A node would never do this.
     #[error("a node does not do this: {0}")]
     Impossible(String),
-    /// A file operation failed.
-    #[error("cannot {action} {}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The operation.
-        action: &'static str,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// A database operation failed.
-    #[error("cannot {action} in the database: {message}")]
-    Database {
-        /// The operation with its table.
-        action: String,
-        /// The message of the database.
-        message: String,
-    },
+    /// A file or the database cannot be used: the operation, and the cause.
+    #[error("cannot {0}")]
+    Failed(String),
     /// The imitated node returned an error or ended.
     #[error("imitated node: {0}")]
     Live(String),
@@ -48,11 +33,7 @@ pub(super) trait Io<T> {
 
 impl<T> Io<T> for std::io::Result<T> {
     fn io(self, path: &Path, action: &'static str) -> Result<T, Error> {
-        self.map_err(|source| Error::Io {
-            path: path.to_path_buf(),
-            action,
-            source,
-        })
+        self.map_err(|e| Error::Failed(format!("{action} {}: {e}", path.display())))
     }
 }
 
@@ -63,9 +44,6 @@ pub(super) trait Db<T> {
 
 impl<T, E: std::fmt::Display> Db<T> for std::result::Result<T, E> {
     fn db(self, action: impl FnOnce() -> String) -> Result<T, Error> {
-        self.map_err(|e| Error::Database {
-            action: action(),
-            message: e.to_string(),
-        })
+        self.map_err(|e| Error::Failed(format!("{} in the database: {e}", action())))
     }
 }

@@ -223,11 +223,8 @@ impl Tables {
             unsafe { ffi::mdbx_env_info_ex(env, std::ptr::null(), info.as_mut_ptr(), size) }
         });
         if code != 0 {
-            let message = format!("error {code}");
-            return Err(Error::Database {
-                action: "ask for readers of".to_owned(),
-                message,
-            });
+            let what = format!("ask for readers of in the database: error {code}");
+            return Err(Error::Failed(what));
         }
         // SAFETY: all zeros are a valid value of this plain struct, and the call has
         // filled it.

@@ -87,7 +87,12 @@ impl Archive {
         }
         let Some(lowest) = files.first() else {
             let path = without.pop().unwrap_or_else(|| path.to_path_buf());
-            return Err(Error::NoReceipts { path });
+            let what = "the file contains no receipts (profile noreceipts), and transfers are \
+                        decoded from receipts; use files of the default profile or of `noproofs`";
+            return Err(Error::Missing {
+                path,
+                what: what.to_owned(),
+            });
         };
         let mut archive = Self {
             available: files.iter().map(|file| file.index.blocks).collect(),
@@ -151,10 +156,9 @@ impl Archive {
         let file = file.filter(|file| file.index.blocks.contains(block));
         file.ok_or_else(|| {
             let path = self.files.first().map(|file| file.path.clone());
-            Error::Block {
+            Error::Unreadable {
                 path: path.unwrap_or_default(),
-                block,
-                what: "it is not in the files".to_owned(),
+                what: format!("block {block}: it is not in the files"),
             }
         })
     }
@@ -181,10 +185,8 @@ impl Archive {
             // Optional, and only before the merge.
             (None, Format::Ere) => return Ok(()),
             (None, Format::Era1) => {
-                return Err(Error::Container {
-                    path: file.path.clone(),
-                    what: "it has no accumulator before its block index".to_owned(),
-                });
+                let what = "it has no accumulator before its block index";
+                return Err(Error::container(&file.path, what));
             }
         };
         let blocks = file.index.blocks;
@@ -210,10 +212,10 @@ impl Archive {
         }
         match accumulator::root(&records) == expected {
             true => Ok(()),
-            false => Err(Error::Container {
-                path: file.path.clone(),
-                what: "its blocks do not have the accumulator in the file".to_owned(),
-            }),
+            false => Err(Error::container(
+                &file.path,
+                "its blocks do not have the accumulator in the file",
+            )),
         }
     }
 
@@ -335,8 +337,9 @@ fn list(path: &Path) -> Result<Vec<PathBuf>> {
     }
     files.sort();
     match files.is_empty() {
-        true => Err(Error::NoFiles {
+        true => Err(Error::Missing {
             path: path.to_path_buf(),
+            what: "no .ere or .era1 files in this directory".to_owned(),
         }),
         false => Ok(files),
     }
@@ -354,10 +357,10 @@ fn common_network(files: &[EraFile]) -> Result<Option<String>> {
         return Ok(None);
     };
     match named.find(|(_, other)| *other != first) {
-        Some((file, other)) => Err(Error::Container {
-            path: file.path.clone(),
-            what: format!("it is of the network {other}, but other files are of {first}"),
-        }),
+        Some((file, other)) => Err(Error::container(
+            &file.path,
+            &format!("it is of the network {other}, but other files are of {first}"),
+        )),
         None => Ok(Some(first)),
     }
 }

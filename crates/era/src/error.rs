@@ -27,45 +27,21 @@ pub enum Error {
         /// The error of the system.
         source: io::Error,
     },
-    /// A path contains no archive.
-    #[error("{}: no .ere or .era1 files in this directory", .path.display())]
-    NoFiles {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// The container is not an archive, or is truncated or damaged.
-    #[error("{}: not a complete .ere or .era1 file: {what}", .path.display())]
-    Container {
+    /// A file is not an archive, is damaged, or changed while it was read.
+    #[error("{}: {what}", .path.display())]
+    Unreadable {
         /// The file.
         path: PathBuf,
-        /// The defect.
+        /// The defect, with the number of the block.
         what: String,
     },
-    /// A block is damaged, or contradicts its header.
-    #[error("{}: block {block}: {what}", .path.display())]
-    Block {
-        /// The file.
+    /// The files do not contain the data.
+    #[error("{}: {what}", .path.display())]
+    Missing {
+        /// The file or directory.
         path: PathBuf,
-        /// The number of the block.
-        block: u64,
-        /// The defect.
+        /// The data, and the recommended action.
         what: String,
-    },
-    /// The file was replaced after it was opened.
-    #[error("{}: the file changed while it was read; ask again", .path.display())]
-    Changed {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Files without receipts.
-    #[error(
-        "{}: the file contains no receipts (profile noreceipts), and transfers are decoded from \
-         receipts; use files of the default profile or of `noproofs`",
-        .path.display()
-    )]
-    NoReceipts {
-        /// The first such file.
-        path: PathBuf,
     },
     /// Two files have some blocks in common.
     #[error("{} and {} both contain block {block}; remove one of them", .first.display(), .second.display())]
@@ -113,21 +89,6 @@ pub enum Error {
         /// Where the chain ID is from.
         fact: &'static str,
     },
-    /// A receipt from before Byzantium does not contain the outcome of its transaction.
-    #[error(
-        "{}: block {block}: the receipt of transaction {index} does not contain whether it \
-         succeeded (before Byzantium), and its gas does not show it; ask without the values of \
-         transactions, or for later blocks",
-        .path.display()
-    )]
-    UnknownStatus {
-        /// The file.
-        path: PathBuf,
-        /// The number of the block.
-        block: u64,
-        /// The index of the transaction in the block.
-        index: usize,
-    },
     /// The file to write exists.
     #[error("{} exists", .path.display())]
     Exists {
@@ -145,6 +106,14 @@ impl Error {
         Self::Io { path, source }
     }
 
+    /// The container is not an archive, or is truncated or damaged.
+    pub(crate) fn container(path: &Path, what: &str) -> Self {
+        Self::Unreadable {
+            path: path.to_path_buf(),
+            what: format!("not a complete .ere or .era1 file: {what}"),
+        }
+    }
+
     /// Whether the chain ID that the caller set is part of a contradiction.
     pub fn is_configured(&self) -> bool {
         matches!(self, Self::ChainContradicts { first, .. } if *first == CONFIGURED)
@@ -153,9 +122,7 @@ impl Error {
     /// The recommended action for the caller.
     pub const fn failure_kind(&self) -> FailureKind {
         match self {
-            Self::NoReceipts { .. } | Self::NoFiles { .. } | Self::UnknownStatus { .. } => {
-                FailureKind::Missing
-            }
+            Self::Missing { .. } => FailureKind::Missing,
             Self::UnknownChain { .. }
             | Self::ChainContradicts { .. }
             | Self::WrongGenesis { .. }

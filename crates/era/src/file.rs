@@ -7,6 +7,7 @@ use crate::{
     records::Fault,
 };
 use std::{
+    fmt,
     fs::File,
     io,
     path::{Path, PathBuf},
@@ -29,10 +30,7 @@ impl EraFile {
         let len = file.metadata().map_err(io)?.len();
         let index = Index::read(&file, len).map_err(|fault| match fault {
             Fault::Io(source) => io(source),
-            Fault::Malformed(what) => Error::Container {
-                path: path.to_path_buf(),
-                what,
-            },
+            Fault::Malformed(what) => Error::container(path, &what),
         })?;
         Ok(Self {
             path: path.to_path_buf(),
@@ -47,8 +45,9 @@ impl EraFile {
         let file = File::open(&self.path).map_err(|source| self.io(source))?;
         match file.metadata().map_err(|source| self.io(source))?.len() == self.len {
             true => Ok(file),
-            false => Err(Error::Changed {
+            false => Err(Error::Unreadable {
                 path: self.path.clone(),
+                what: "the file changed while it was read; ask again".to_owned(),
             }),
         }
     }
@@ -58,11 +57,10 @@ impl EraFile {
     }
 
     /// An error of one block.
-    pub(crate) fn block_error(&self, block: u64, what: impl Into<String>) -> Error {
-        Error::Block {
+    pub(crate) fn block_error(&self, block: u64, what: impl fmt::Display) -> Error {
+        Error::Unreadable {
             path: self.path.clone(),
-            block,
-            what: what.into(),
+            what: format!("block {block}: {what}"),
         }
     }
 

@@ -143,11 +143,13 @@ impl Archive {
             // was no other way to fail.
             Outcome::StateRoot if gas < payment.gas_limit || receipt.has_logs() => {}
             Outcome::StateRoot => {
-                return Err(Error::UnknownStatus {
-                    path: file.path.clone(),
-                    block,
-                    index,
-                });
+                let what = format!(
+                    "block {block}: the receipt of transaction {index} does not contain whether it \
+                     succeeded (before Byzantium), and its gas does not show it; ask without the \
+                     values of transactions, or for later blocks"
+                );
+                let path = file.path.clone();
+                return Err(Error::Missing { path, what });
             }
         }
         let from = signer(envelope).map_err(malformed)?;

@@ -43,16 +43,9 @@ pub enum Error {
         /// The second of the two blocks.
         block: u64,
     },
-    /// The transaction numbers of a block do not continue the numbers of the block before.
-    #[error(
-        "the transactions of block {block} do not follow those of block {}: the table \
-         BlockBodyIndices is damaged",
-        block.saturating_sub(1)
-    )]
-    Unnumbered {
-        /// The second of the two blocks.
-        block: u64,
-    },
+    /// A block does not fit to others, for this reason.
+    #[error("{0}")]
+    Contradiction(String),
     /// The database returned fewer blocks or receipts than it should contain.
     #[error("block {block}: the database holds it, but gave only {given} of {expected} {what}")]
     Incomplete {
@@ -64,14 +57,6 @@ pub enum Error {
         given: u64,
         /// The expected number.
         expected: u64,
-    },
-    /// A block lacks logs of native-coin movements.
-    #[error(
-        "block {block} is from before Amsterdam now and has no logs of internal transfers; ask again"
-    )]
-    Unlogged {
-        /// The block.
-        block: u64,
     },
     /// A transaction that was searched for by its hash.
     #[error(
@@ -129,8 +114,7 @@ impl Error {
             Self::NodeDb(_)
             | Self::Threads(_)
             | Self::Unlinked { .. }
-            | Self::Unlogged { .. }
-            | Self::Unnumbered { .. }
+            | Self::Contradiction(_)
             | Self::Incomplete { .. } => FailureKind::Unreadable,
         }
     }

@@ -274,7 +274,11 @@ impl ChunkReader<'_> {
         }
         let BodyIndices { first_tx, tx_count } = block.body;
         if partial.next_tx.is_some_and(|next_tx| next_tx != first_tx) {
-            return Ok(Some(Halt::Broken(Error::Unnumbered { block: number })));
+            return Ok(Some(Halt::Broken(Error::Contradiction(format!(
+                "the transactions of block {number} do not follow those of block {}: the table \
+                 BlockBodyIndices is damaged",
+                number.saturating_sub(1)
+            )))));
         }
         partial.next_tx = first_tx.checked_add(tx_count);
         // Cannot overflow: the block after 2^64-1 is never read.
@@ -414,7 +418,9 @@ impl ChunkReader<'_> {
         // An index gets the logs of older blocks from a replay.
         let from_logs = self.request.filter.needs_traces() && self.observer.is_none();
         if from_logs && header.block_access_list_hash.is_none() {
-            return Ok(Some(Error::Unlogged { block: number }));
+            return Ok(Some(Error::Contradiction(format!(
+                "block {number} is from before Amsterdam now and has no logs of internal transfers; ask again"
+            ))));
         }
         let parent = header.parent_hash;
         if partial.parent.is_none() {

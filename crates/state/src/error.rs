@@ -2,7 +2,7 @@
 //! to do next.
 
 use alloy_primitives::{Address, B256};
-use std::{io, path::PathBuf};
+use std::path::PathBuf;
 use txgraph_nodedb::BlockRange;
 
 /// Result of this crate.
@@ -46,14 +46,6 @@ pub enum Error {
         /// The reason.
         reason: String,
     },
-    /// The block is outside of the prepared range.
-    #[error("block {block} is outside of the prepared range {prepared}")]
-    OutsideRange {
-        /// The requested block.
-        block: u64,
-        /// The range.
-        prepared: BlockRange,
-    },
     /// The changes between a range and the tip need more space than allowed.
     #[error(
         "the changes of blocks {blocks} need more than {bytes_max} bytes {place}: use a range closer to the \
@@ -67,16 +59,9 @@ pub enum Error {
         /// "in memory" or "in temporary files".
         place: &'static str,
     },
-    /// A temporary file cannot be written or read.
-    #[error("cannot {action} a temporary file in {}: {source}", directory.display())]
-    Spill {
-        /// "create", "write", "read".
-        action: &'static str,
-        /// The directory of the file.
-        directory: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    /// A block outside of a prepared range, or a temporary file that cannot be used.
+    #[error("{0}")]
+    Failed(String),
     /// Blocks that the node has stored without their state could not be executed.
     #[error(
         "the node has not stored the state after blocks {blocks}, and their execution failed: \

@@ -103,10 +103,10 @@ impl<'db> StateRange<'db> {
     fn state(&self, block: u64, newest: Option<Arc<NewestState>>) -> Result<StateAt<'db>> {
         let db = self.db;
         if !self.blocks.contains(block) {
-            return Err(Error::OutsideRange {
-                block,
-                prepared: self.blocks,
-            });
+            let prepared = self.blocks;
+            return Err(Error::Failed(format!(
+                "block {block} is outside of the prepared range {prepared}"
+            )));
         }
         Retry::REREAD.run("reading a state", Error::is_stale, || {
             let newest = match &newest {

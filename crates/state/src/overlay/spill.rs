@@ -5,7 +5,7 @@ use std::{
     fs::File,
     io::{self, BufWriter, Write},
     os::unix::fs::FileExt,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -49,11 +49,10 @@ impl SpillDir {
 
     #[cold]
     fn failure(&self, action: &'static str, source: io::Error) -> Error {
-        Error::Spill {
-            action,
-            directory: PathBuf::from(&*self.directory),
-            source,
-        }
+        let directory = self.directory.display();
+        Error::Failed(format!(
+            "cannot {action} a temporary file in {directory}: {source}"
+        ))
     }
 }
 
