@@ -64,14 +64,15 @@ pub fn build<'a>(
     fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
     let lock = folder::lock(folder)?;
     let origin = origin.into();
-    let contents = Contents::new(StoreKind::Index, &origin, options);
     let manifest = match Manifest::load(folder) {
         // An index without segments can still change.
         Ok(manifest) if !manifest.segments.is_empty() => {
-            (manifest.contents()).check_kept(folder, &origin, &contents)?;
+            let (contents, blocks) = (manifest.contents(), manifest.segment_blocks);
+            contents.check_kept(folder, &origin, blocks, options)?;
             manifest
         }
         Ok(_) | Err(Error::NotAStore { .. }) => {
+            let contents = Contents::new(StoreKind::Index, &origin, options);
             let manifest = Manifest::new(contents, blocks);
             manifest.save(folder)?;
             manifest

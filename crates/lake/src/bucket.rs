@@ -198,8 +198,13 @@ impl Bucket {
                 .put_opts(&key, content.clone().into(), mode.into());
             self.runtime.block_on(put)
         };
-        let locked = || Error::LockedObject {
-            path: self.location.join(LOCK_FILE),
+        let locked = || {
+            let path = self.location.join(LOCK_FILE);
+            Error::InUse(format!(
+                "{} exists: another process writes the lake, or was killed while it did; delete this \
+                 object when no process writes the lake",
+                path.display()
+            ))
         };
         let put = match put(PutMode::Create) {
             // The server cannot create exclusively.

@@ -64,11 +64,11 @@ pub fn build<'a>(
     store.create()?;
     let lock = store.lock()?;
     let origin = origin.into();
-    let contents = Contents::new(StoreKind::Lake, &origin, options);
     let manifest = match Manifest::load(&store) {
         // A lake without partitions can still change.
         Ok(manifest) if !manifest.partitions.is_empty() => {
-            (manifest.contents()).check_kept(folder, &origin, &contents)?;
+            let (contents, blocks) = (manifest.contents(), manifest.partition_blocks);
+            contents.check_kept(folder, &origin, blocks, options)?;
             manifest
         }
         Ok(_) | Err(Error::NotAStore { .. }) => {
@@ -76,6 +76,7 @@ pub fn build<'a>(
                 Some(blocks) => blocks,
                 None => choose_partition_blocks(&origin, options)?,
             };
+            let contents = Contents::new(StoreKind::Lake, &origin, options);
             let manifest = Manifest::new(contents, partition_blocks, PARTITION_TRANSFERS_MAX);
             manifest.save(&store)?;
             manifest

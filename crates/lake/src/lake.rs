@@ -346,9 +346,10 @@ impl Partition {
     fn missing(&self, path: &Path) -> Error {
         let listed = |it: &PartitionInfo| it.folder == self.info.folder;
         match Manifest::load(&self.store) {
-            Ok(now) if !now.partitions.iter().any(listed) => Error::Replaced {
-                path: self.path.clone(),
-            },
+            Ok(now) if !now.partitions.iter().any(listed) => Error::InUse(format!(
+                "{} was replaced while the lake was read; open the lake again",
+                self.path.display()
+            )),
             _ => Error::io("read", path, io::ErrorKind::NotFound.into()),
         }
     }

@@ -77,6 +77,9 @@ pub struct BuildReport {
     pub time: Duration,
 }
 
+/// How to continue a store that was built in another way.
+const SAME_WAY: &str = "build it in the same way";
+
 /// The contents of a store, fixed when it is created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
@@ -111,27 +114,39 @@ impl Contents {
         }
     }
 
-    /// Checks that a build of `wanted` can continue this store.
+    /// Checks that a build with `options` can continue this store, whose units have `unit_blocks`.
     ///
     /// # Errors
     ///
     /// [`StoreError::WrongChain`], and [`StoreError::Options`] if it has another choice of wrapped
-    /// coins, internal transfers or transactions by address.
-    pub fn check_kept(&self, path: &Path, origin: &BuildSource<'_>, wanted: &Self) -> Result<()> {
+    /// coins, internal transfers or transactions by address, or another first block or number of blocks of a
+    /// unit is named.
+    pub fn check_kept(
+        &self,
+        path: &Path,
+        origin: &BuildSource<'_>,
+        unit_blocks: u64,
+        options: &BuildOptions,
+    ) -> Result<()> {
         self.check_chain(path, origin.source.chain())?;
-        let same_way = "build it in the same way";
+        let wanted = Self::new(self.kind, origin, options);
+        let with = |has: bool, what: &str| match has {
+            true => format!("with {what}"),
+            false => format!("without {what}"),
+        };
         let (what, how) = if self.wrapped_native != wanted.wrapped_native {
-            ("with another choice of wrapped coins", "keep that choice")
+            let what = "with another choice of wrapped coins".to_owned();
+            (what, "keep that choice")
         } else if self.internal != wanted.internal {
-            match self.internal {
-                true => ("with internal transfers", same_way),
-                false => ("without internal transfers", same_way),
-            }
+            (with(self.internal, "internal transfers"), SAME_WAY)
         } else if self.transactions != wanted.transactions {
-            match self.transactions {
-                true => ("with transactions by address", same_way),
-                false => ("without transactions by address", same_way),
-            }
+            let what = "transactions by address";
+            (with(self.transactions, what), SAME_WAY)
+        } else if ![0, self.first_block].contains(&wanted.first_block) {
+            (format!("from block {} on", self.first_block), SAME_WAY)
+        } else if options.unit_blocks.is_some_and(|it| it != unit_blocks) {
+            let units = self.kind.words("segments", "partitions");
+            (format!("with {units} of {unit_blocks} blocks"), SAME_WAY)
         } else {
             return Ok(());
         };

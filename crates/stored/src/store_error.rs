@@ -130,12 +130,6 @@ pub enum StoreError {
         /// Which bytes or which content of it.
         what: String,
     },
-    /// A writer replaced a unit of an open store, in a place without locks for readers.
-    #[error("{} was replaced while the lake was read; open the lake again", path.display())]
-    Replaced {
-        /// The unit.
-        path: PathBuf,
-    },
     /// The store differs from its source.
     #[error(
         "{} differs from the {} at block {block}: {what}",
@@ -152,16 +146,9 @@ pub enum StoreError {
         /// The difference.
         what: String,
     },
-    /// The object that marks a store in a bucket as being written exists.
-    #[error(
-        "{} exists: another process writes the lake, or was killed while it did; delete this \
-         object when no process writes the lake",
-        path.display()
-    )]
-    LockedObject {
-        /// The object.
-        path: PathBuf,
-    },
+    /// A lake that was changed, or may be, by another process.
+    #[error("{0}")]
+    InUse(String),
     /// An invalid option or combination of options.
     #[error("{0}")]
     Options(String),

@@ -2,19 +2,20 @@
 
 use crate::{
     stores::{Kind, Open, files},
-    support::{node, options, until},
+    support::{chain, node, options, until},
 };
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::{path::Path, sync::Mutex};
-use txgraph_chaingen::{Config, Layout, LiveNode, serve_if_asked};
+use txgraph_chaingen::{Config, Layout, LiveNode, Profile, serve_if_asked};
 use txgraph_reader::NodeSource;
 use txgraph_stored::{BuildOptions, StoreError};
 use txgraph_testkit::queries::{Changing, Reference, ask, assert_same, everything, range, seen};
-use txgraph_transfers::{Indexable, ScanRequest};
+use txgraph_transfers::{Indexable, ScanRequest, WrappedNative};
 
 for_both_stores!(
     updates_follow_appends_and_remove_replaced_units,
     pruned_blocks_stay_in_the_store,
+    a_build_in_another_way_is_refused,
     a_node_that_is_far_behind_removes_nothing,
     a_chain_that_grows_in_every_pass_is_no_reorganization,
 );
@@ -172,6 +173,37 @@ fn pruned_blocks_stay_in_the_store(kind: &Kind, name: &str) {
     let open = kind.opened(place.path(), &node);
     assert_eq!(open.blocks(), range(0, 150).into());
     live.kill().unwrap();
+}
+
+/// Settings that are fixed when a store is created are not ignored later.
+fn a_build_in_another_way_is_refused(kind: &Kind, _: &str) {
+    let (_chain, node) = chain(Profile::Mainnet, 60);
+    let place = tempfile::tempdir().unwrap();
+    let first = BuildOptions {
+        first_block: 8,
+        ..until(30, 16)
+    };
+    let build = |options: &BuildOptions| (kind.build)(place.path(), (&node).into(), options);
+    build(&first).unwrap();
+    let earlier = BuildOptions {
+        first_block: 4,
+        ..first.clone()
+    };
+    let unwrapped = BuildOptions {
+        wrapped_native: WrappedNative::None,
+        ..first
+    };
+    for (options, what) in [
+        (until(60, 32), "of 16 blocks; build it in the same way"),
+        (earlier, "from block 8 on"),
+        (unwrapped, "wrapped coins"),
+    ] {
+        let error = build(&options).unwrap_err().to_string();
+        assert!(error.contains(what), "{error}");
+    }
+    // The first block need not be repeated.
+    build(&until(60, 16)).unwrap();
+    assert_eq!(kind.verified(place.path(), &node), range(8, 60).into());
 }
 
 /// A chain that grows faster than it is read is read up to where it ended at the start.

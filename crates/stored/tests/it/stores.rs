@@ -10,7 +10,7 @@ use txgraph_index::{Index, Indexed, drop_index};
 use txgraph_lake::{Lake, LakeSource, compact};
 use txgraph_reader::NodeSource;
 use txgraph_stored::{BuildOptions, BuildReport, BuildSource, StoreResult, VerifyReport};
-use txgraph_testkit::queries::range;
+use txgraph_testkit::{fixtures::files_below, queries::range};
 use txgraph_transfers::{BlockRanges, TransferSource};
 
 /// A kind of store.
@@ -89,20 +89,11 @@ impl Kind {
 
 /// All files in a folder with their contents, by their names in it.
 pub(crate) fn files(place: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut files = BTreeMap::new();
-    let mut folders = vec![place.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                let name = path.strip_prefix(place).unwrap().to_owned();
-                files.insert(name, fs::read(path).unwrap());
-            }
-        }
-    }
-    files
+    let files = files_below(place).into_iter().map(|path| {
+        let name = path.strip_prefix(place).unwrap().to_owned();
+        (name, fs::read(path).unwrap())
+    });
+    files.collect()
 }
 
 /// An open store.
