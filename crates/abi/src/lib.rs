@@ -8,8 +8,10 @@
 //!
 //! Encoding: <https://docs.soliditylang.org/en/latest/abi-spec.html>.
 //!
-//! Modules, each using only those before it: error, words, known, dictionary, method.
+//! Modules, each using only those before it: error, words, known, dictionary,
+//! decoded_size, method.
 
+mod decoded_size;
 mod dictionary;
 mod error;
 mod known;

@@ -1,8 +1,11 @@
 //! A function by its signature.
 
-use crate::{AbiError, Result, words::words};
+use crate::{AbiError, Result, decoded_size::fits_in, words::words};
 use alloy_dyn_abi::{DynSolType, DynSolValue, FunctionExt, JsonAbiExt, Specifier};
 use alloy_json_abi::{Function, Param};
+
+/// The bytes that returned values have at most. Each copy counts, if offsets in the data share bytes.
+const DECODED_BYTES_MAX: usize = 16 << 20;
 
 /// A function: its name, and the types of its arguments and of what it returns.
 ///
@@ -110,13 +113,22 @@ impl Method {
     ///
     /// # Errors
     ///
-    /// [`AbiError::Output`] if the data is not of the types in the signature.
+    /// [`AbiError::Output`] if the data is not of the types in the signature, or the values have more than
+    /// 16 MiB.
     pub fn decode_values(&self, output: &[u8]) -> Result<Vec<DynSolValue>> {
         let wrong = |reason: String| AbiError::Output {
             types: types(&self.0.outputs),
             bytes: output.len(),
             reason,
         };
+        let kinds = self.0.outputs.iter().map(|param| self.resolve(param));
+        let kinds = kinds.collect::<Result<Vec<_>>>()?;
+        if !fits_in(&kinds, output, DECODED_BYTES_MAX) {
+            return Err(wrong(format!(
+                "the values have more than {} MiB; leave their types out to get the bytes",
+                DECODED_BYTES_MAX >> 20
+            )));
+        }
         let values = self.0.abi_decode_output(output);
         let values = values.map_err(|error| wrong(error.to_string()))?;
         // The decoder cuts addresses, and takes any word for a boolean. The words of dynamic types can be anywhere,
@@ -182,7 +194,7 @@ fn types(params: &[Param]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloy_primitives::hex;
+    use alloy_primitives::{U256, hex};
     use proptest::prelude::*;
 
     #[test]
@@ -276,6 +288,47 @@ mod tests {
         let list = |item| [number(32), number(1), number(item)];
         assert_eq!(decode("int8[]", &list(127)).unwrap(), ["[127]"]);
         assert!(decode("int8[]", &list(128)).is_err());
+    }
+
+    /// Decoded, the largest ones would have gigabytes.
+    #[test]
+    fn values_that_share_bytes_are_bounded() {
+        let word = |number: usize| U256::from(number).to_be_bytes::<32>();
+        let list = |items: usize, offset: usize| {
+            let offsets = (0..items).flat_map(move |_| word(offset));
+            word(items).into_iter().chain(offsets)
+        };
+        // An array of arrays of bytes: all offsets of a level are the same.
+        let nested = |levels: u32, items: usize, bytes: usize| {
+            let mut data = word(32).to_vec();
+            (0..levels).for_each(|_| data.extend(list(items, 32 * items)));
+            data.extend(word(bytes));
+            data.resize(data.len() + bytes.next_multiple_of(32), 7);
+            data
+        };
+        for (kind, levels, items, bytes, is_decoded) in [
+            ("bytes[]", 1, 3, 40, true),
+            ("bytes[]", 1, 500, 30_000, true),
+            ("bytes[]", 1, 600, 30_000, false),
+            ("bytes[]", 1, 60_000, 2_000_000, false),
+            ("bytes[][]", 2, 10, 100_000, true),
+            ("bytes[][]", 2, 3_000, 32, false),
+            ("string[][][]", 3, 2_000, 0, false),
+        ] {
+            let method = Method::parse(&format!("f()({kind})")).unwrap();
+            let data = nested(levels, items, bytes);
+            match method.decode_values(&data) {
+                Ok(_) => assert!(is_decoded, "{kind} {items} {bytes}"),
+                Err(error) => {
+                    let error = error.to_string();
+                    assert!(!is_decoded && error.contains("more than 16 MiB"), "{error}");
+                }
+            }
+        }
+        let endless = [word(32), word(usize::MAX)].concat();
+        let list = Method::parse("f()(uint256[])").unwrap();
+        let error = list.decode(&endless).unwrap_err().to_string();
+        assert!(!error.contains("MiB"), "{error}");
     }
 
     proptest! {
