@@ -256,12 +256,9 @@ impl StoredBlocks for ImportedFiles {
                 file.read(piece, &mut |row| {
                     let found = file.chain_of(row)?;
                     if let Some(found) = found.filter(|found| *found != self.chain.chain_id) {
-                        return Err(Error::WrongChain {
-                            path: file.path.clone(),
-                            found,
-                            expected: self.chain.chain_id,
-                            from: format!("before row {}", row.number + 1),
-                        });
+                        let (expected, row) = (self.chain.chain_id, row.number + 1);
+                        let reason = format!("chain id {found}, but {expected} before row {row}");
+                        return Err(Error::path(&file.path, reason));
                     }
                     rows.push(file, number, piece, row, chunk, &request.filter)
                 })?;

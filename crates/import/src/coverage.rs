@@ -5,7 +5,7 @@
 //! the user states it; if the user does not either, the blocks between the first and the last row
 //! are taken, and the answer says so.
 
-use crate::{Error, Role, Table, file::ImportedFile, metadata::Metadata};
+use crate::{Error, Table, file::ImportedFile, metadata::Metadata};
 use std::collections::BTreeMap;
 use txgraph_transfers::{BlockRange, BlockRanges};
 
@@ -104,13 +104,9 @@ fn blocks_of_headers(
     {
         let ranges = ranges.get_or_insert_default();
         for piece in &file.pieces {
-            file.read(piece, &mut |row| {
-                let block = file.checked(row, Role::Block, row.cell(Role::Block).u64())?;
-                match ranges.last_mut() {
-                    Some(range) if range.last.checked_add(1) == Some(block) => range.last = block,
-                    _ => ranges.push(BlockRange::one(block)),
-                }
-                Ok(())
+            file.read_blocks(piece, &mut |block| match ranges.last_mut() {
+                Some(range) if range.last.checked_add(1) == Some(block) => range.last = block,
+                _ => ranges.push(BlockRange::one(block)),
             })?;
         }
     }

@@ -139,9 +139,14 @@ impl Dialect {
         roles.zip(0..).collect()
     }
 
+    /// The number of columns without which a file is not this table.
+    fn needed(&self) -> usize {
+        self.columns.iter().filter(|it| it.needed).count()
+    }
+
     /// The columns of a file, or the names of those that are missing.
     fn fit(&self, header: &[String]) -> Result<Vec<Slot>, Vec<&'static str>> {
-        let find = |name: &&str| header.iter().position(|known| known == name);
+        let find = |name: &&str| position(header, name);
         let mut slots = Vec::new();
         let mut missing = Vec::new();
         for Column {
@@ -180,7 +185,7 @@ pub(crate) fn detect(
     let allowed = |dialect: &&Dialect| family == Family::Csv || dialect.family == family;
     let mut closest: Option<(&Dialect, Vec<&str>)> = None;
     let mut elsewhere = None;
-    let is_other = |name: &&str| header.iter().any(|known| known == name);
+    let is_other = |name: &&str| position(header, name).is_some();
     for dialect in Dialect::all()
         .iter()
         .filter(|it| !it.without.iter().any(is_other))
@@ -188,6 +193,8 @@ pub(crate) fn detect(
         match dialect.fit(header) {
             Ok(slots) if allowed(&dialect) => return Ok((dialect, slots)),
             Ok(_) => elsewhere = elsewhere.or(Some(dialect)),
+            // Nothing of the table is there.
+            Err(missing) if missing.len() == dialect.needed() => {}
             // A table of txgraph that lacks a column may look like another table.
             Err(missing) if allowed(&dialect) || dialect.table == Table::Transfers => {
                 let share = |dialect: &Dialect, missing: &[&str]| {
@@ -214,13 +221,29 @@ pub(crate) fn detect(
             dialect.name,
             missing.join(", ")
         ),
-        (None, None) => "no known table".to_owned(),
+        (None, None) => {
+            let one = match header {
+                [one] => one.contains([';', '|', '\t', ',']),
+                _ => false,
+            };
+            let remedy = match one {
+                true => "separate them by commas, or by tabs in a file .tsv",
+                false => "state which ones have block, sender, receiver and amount",
+            };
+            format!("the columns {} fit no known table; {remedy}", shown(header))
+        }
     };
     Err(Error::UnknownColumns {
         path: path.to_path_buf(),
         reason,
         has_header: !header.iter().any(|name| is_value(name)),
     })
+}
+
+/// The position of a column. Some exporters write all names in upper case.
+fn position(header: &[String], name: &str) -> Option<usize> {
+    let mut names = header.iter();
+    names.position(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// Whether a name of a column is a value: the file has no header.
@@ -280,7 +303,7 @@ fn choose(
         }
     }
     // Other columns keep their usual names.
-    let find = |name: &&str| header.iter().position(|known| known == name);
+    let find = |name: &&str| position(header, name);
     let mut missing = Vec::new();
     for Column {
         role,
@@ -343,6 +366,10 @@ mod tests {
                  token_bought_address,token_bought_amount_raw,amount_usd",
                 "Dune dex.trades",
             ),
+            (
+                "TOKEN_ADDRESS,FROM_ADDRESS,TO_ADDRESS,VALUE,TRANSACTION_HASH,LOG_INDEX,BLOCK_NUMBER",
+                "ethereum-etl token_transfers",
+            ),
         ] {
             let (found, _) = detect(Path::new("f"), &header(text), Family::Csv, None).unwrap();
             assert_eq!(found.name, name);
@@ -367,6 +394,14 @@ mod tests {
         let error = refused(trades, Family::Cryo);
         says(&error, "Dune dex.trades");
         says(&error, "`dune:`");
+        // No table is near.
+        let error = refused("a,b", Family::Csv);
+        says(
+            &error,
+            "f.csv: the columns a, b fit no known table; state which",
+        );
+        let error = refused("block_number;from_address;to_address", Family::Csv);
+        says(&error, "fit no known table; separate them by commas");
     }
 
     /// Rows of ERC-721 would be amounts, and wrapped coins would be mints.

@@ -105,6 +105,30 @@ impl ImportedFile {
         self.format.read(&self.path, piece, &self.slots, visit)
     }
 
+    /// The same with some columns only. Other cells have no value.
+    fn read_columns(
+        &self,
+        piece: &Piece,
+        roles: &[Role],
+        visit: &mut dyn FnMut(&Row<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let slots = self.slots.iter().copied();
+        let slots: Vec<_> = slots.filter(|(role, _)| roles.contains(role)).collect();
+        self.format.read(&self.path, piece, &slots, visit)
+    }
+
+    /// Calls `visit` with the block of each row of a piece.
+    pub(crate) fn read_blocks(
+        &self,
+        piece: &Piece,
+        visit: &mut dyn FnMut(u64),
+    ) -> Result<(), Error> {
+        self.read_columns(piece, &[Role::Block], &mut |row| {
+            visit(self.checked(row, Role::Block, row.cell(Role::Block).u64())?);
+            Ok(())
+        })
+    }
+
     /// The chain ID in the first row, or in the name of the file.
     pub(crate) fn chain_id(&self) -> Result<Option<u64>, Error> {
         let Some(piece) = self.pieces.first() else {
@@ -114,7 +138,7 @@ impl ImportedFile {
             return Ok(self.facts.chain_id);
         }
         let mut found = ControlFlow::Continue(());
-        let read = self.read(piece, &mut |row| {
+        let read = self.read_columns(piece, &[Role::Chain, Role::ChainName], &mut |row| {
             found = ControlFlow::Break(self.chain_of(row)?);
             // Ends the reading.
             Err(Error::Options(String::new()))
@@ -162,11 +186,13 @@ impl ImportedFile {
 fn check_columns(path: &Path, header: &[String], slots: &[Slot]) -> Result<(), Error> {
     for (role, column) in slots {
         let name = &header[*column];
-        if matches!(role, Role::Value | Role::TokenId) && name.ends_with("_f64") {
+        let is_double = name.to_ascii_lowercase().ends_with("_f64");
+        if matches!(role, Role::Value | Role::TokenId) && is_double {
             let reason = format_args!("column {name}: {}", crate::cell::FLOAT);
             return Err(Error::damaged(path, reason));
         }
-        if header.iter().filter(|other| *other == name).count() > 1 {
+        let is_same = |other: &&String| other.eq_ignore_ascii_case(name);
+        if header.iter().filter(is_same).count() > 1 {
             return Err(Error::damaged(path, format_args!("two columns `{name}`")));
         }
     }

@@ -90,7 +90,11 @@ impl ImportedFiles {
             match ImportedFile::open(&file, options.family, options.columns.as_ref()) {
                 Ok(Some(file)) => files.push(file),
                 Ok(None) if is_named(&file) => {
-                    return Err(Error::Extension { path: file });
+                    return Err(Error::path(
+                        &file,
+                        "its name belongs to a table, but files with this extension are not read; \
+                         convert it to .parquet, .csv or .jsonl (also .gz or .zst), or move it away",
+                    ));
                 }
                 Ok(None) => skipped.push(file),
                 Err(error @ Error::UnknownColumns { .. }) if !is_named(&file) => {
@@ -111,10 +115,9 @@ impl ImportedFiles {
             }
         }
         if files.iter().all(|file| file.table() == Table::Blocks) {
-            let empty = || Error::Empty {
-                path: path.to_path_buf(),
-            };
-            return Err(unknown.unwrap_or_else(empty));
+            let empty = "no file with transfers; files with the extensions .parquet, .csv, .tsv, \
+                         .json and .jsonl are read (also .gz or .zst, except Parquet)";
+            return Err(unknown.unwrap_or_else(|| Error::path(path, empty)));
         }
         let mut found = Self::new(path, files, &skipped, options)?;
         if !headless.is_empty() {
@@ -253,7 +256,8 @@ fn list(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Err
         } else if depth > 0 {
             list(&path, depth - 1, found)?;
         } else {
-            return Err(Error::TooDeep { path });
+            let reason = "too many folders in each other; name a folder further inside";
+            return Err(Error::path(&path, reason));
         }
     }
     Ok(())
@@ -278,12 +282,8 @@ fn chain(
             match &known {
                 Some((expected, _)) if *expected == found => {}
                 Some((expected, from)) => {
-                    return Err(Error::WrongChain {
-                        path: file.path.clone(),
-                        found,
-                        expected: *expected,
-                        from: from.clone(),
-                    });
+                    let reason = format!("chain id {found}, but {expected} {from}");
+                    return Err(Error::path(&file.path, reason));
                 }
                 None => known = Some((found, format!("in {}", file.path.display()))),
             }

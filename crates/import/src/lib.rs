@@ -11,7 +11,7 @@
 //! about each other is checked: rows that contradict each other are an error (`unique`, `parts`),
 //! and rows that are missing are counted (`gaps`).
 //!
-//! Modules, each using only those before it: error, metadata, time, column_role, cell, dialect, path_facts, format,
+//! Modules, each using only those before it: error, time, column_role, cell, dialect, format, metadata, path_facts,
 //! file, plan, coverage, rows, block, native_transfers, unique, gaps, order, files, parts, assemble, fill_hashes, block_files,
 //! fuzzing.
 

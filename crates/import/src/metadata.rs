@@ -1,6 +1,6 @@
 //! The metadata of files that txgraph wrote.
 
-use crate::Error;
+use crate::{Error, format::is_compressed};
 use serde::{Deserialize, de::IgnoredAny};
 use std::{
     collections::BTreeMap,
@@ -63,8 +63,15 @@ impl Metadata {
         &self.scan.covered
     }
 
-    /// Reads `FILE.meta.json`, if it exists.
+    /// Reads `FILE.meta.json`, if it exists. A file that was compressed later has the one of its former name.
     pub(crate) fn beside(path: &Path) -> Result<Option<Self>, Error> {
+        match Self::named_after(path)? {
+            None if is_compressed(path) => Self::named_after(&path.with_extension("")),
+            found => Ok(found),
+        }
+    }
+
+    fn named_after(path: &Path) -> Result<Option<Self>, Error> {
         let mut name = path.as_os_str().to_owned();
         name.push(".meta.json");
         let path = PathBuf::from(name);

@@ -120,10 +120,12 @@ impl Indices {
                 hash: Some(hash), ..
             } => match self.by_hash.get(&hash) {
                 Some(index) => Ok(*index),
-                None => Err(Error::UnknownTransaction {
-                    block: place.block,
-                    hash: hash.to_string(),
-                }),
+                None => Err(Error::Row(format!(
+                    "block {}: the index of transaction {hash} is not known, and does not follow \
+                     from the order of traces; add the table of transactions, or leave out the \
+                     tables without `transaction_index`",
+                    place.block
+                ))),
             },
         }
     }

@@ -1,6 +1,6 @@
 //! Facts in the paths of files: blocks, chain, table.
 
-use crate::Dialect;
+use crate::{Dialect, format::is_compressed};
 use std::path::Path;
 use txgraph_transfers::BlockRange;
 
@@ -58,10 +58,14 @@ pub(crate) fn etl_table(path: &Path) -> Option<&'static Dialect> {
     etl_name(stem(path)).map(|(table, _)| table)
 }
 
-/// The name of a file without its extension.
+/// The name of a file without its extension, and without the extension of a compression.
 fn stem(path: &Path) -> &str {
     let stem = path.file_stem().and_then(|stem| stem.to_str());
-    stem.unwrap_or_default()
+    let stem = stem.unwrap_or_default();
+    match is_compressed(path) {
+        true => stem.rsplit_once('.').map_or(stem, |(stem, _)| stem),
+        false => stem,
+    }
 }
 
 /// Names of ethereum-etl are the one of a table, and two numbers of eight digits. After another name,
@@ -97,6 +101,8 @@ mod tests {
                 Some(130),
             ),
             ("base__logs__0_to_9.csv", Some((0, 9)), None),
+            ("ethereum__logs__0_to_9.csv.ZST", Some((0, 9)), Some(1)),
+            ("logs_00000100_00000199.csv.gz", Some((100, 199)), None),
             (
                 "start_block=00000000/end_block=00099999/logs_00000000_00099999.csv",
                 Some((0, 99_999)),

@@ -15,6 +15,11 @@ use std::path::Path;
 pub(crate) use objects::Objects;
 pub(crate) use piece::{Piece, wrong_cell};
 
+/// Whether the bytes of a file are compressed, by its name.
+pub(crate) fn is_compressed(path: &Path) -> bool {
+    Stream::of(path).1 != Stream::Plain
+}
+
 /// The format of a file, with what is needed to read it.
 #[derive(Debug)]
 pub(crate) enum Format {

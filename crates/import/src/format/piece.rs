@@ -141,10 +141,6 @@ pub(super) fn block_column(slots: &[Slot]) -> usize {
 
 /// The error of a cell.
 pub(crate) fn wrong_cell(path: &Path, row: u64, column: &str, problem: Problem) -> Error {
-    Error::Cell {
-        path: path.to_path_buf(),
-        row: row + 1,
-        column: column.to_owned(),
-        problem: problem.into_owned(),
-    }
+    let (path, row) = (path.display(), row + 1);
+    Error::Row(format!("{path}, row {row}, column {column}: {problem}"))
 }

@@ -50,7 +50,7 @@ impl Rows {
             Table::Blocks => self.header(cells, place),
             Table::Trades => self.trade(cells, place),
             Table::AnyTransfers => self.any_transfer(cells, place, filter),
-            Table::Transfers => self.transfer(cells, place),
+            Table::Transfers => self.transfer(cells, place, filter),
             Table::Chosen => self.chosen(cells, place, filter),
         }
     }
@@ -367,7 +367,12 @@ impl Rows {
         }
     }
 
-    fn transfer(&mut self, cells: &Cells<'_>, place: Place) -> Result<(), WrongCell> {
+    fn transfer(
+        &mut self,
+        cells: &Cells<'_>,
+        place: Place,
+        filter: &TransferFilter,
+    ) -> Result<(), WrongCell> {
         let (from_address, to_address) = cells.ends()?;
         let mut place = place;
         let kind = cells.get(Role::Kind, word::<Kind>)?;
@@ -387,6 +392,10 @@ impl Rows {
             kind,
             ..Transfer::first_of(0)
         };
+        // Without an index, a row also counts transactions.
+        if place.tx.index.is_some() && !filter.matches(&transfer) {
+            return Ok(());
+        }
         self.direct.push(Direct {
             place,
             transfer,

@@ -2,7 +2,7 @@
 
 use crate::support::{A, B, Files, TOKEN, blocks, mainnet, read, warns};
 use txgraph_import::{Family, ImportedFiles};
-use txgraph_testkit::{fixtures::content, says};
+use txgraph_testkit::{fixtures::content, or_skip, says};
 use txgraph_transfers::{Kind, TokenStandard, Transfer};
 
 const NAME: &str = "sources/ethereum-etl-blocks_17173049_17173050-expected_";
@@ -90,9 +90,7 @@ fn tables_complete_each_other() {
 
 #[test]
 fn missing_indices_come_from_the_order_of_logs() {
-    let Some(files) = files(&["token_transfers"]) else {
-        return;
-    };
+    let files = or_skip!(files(&["token_transfers"]));
     let (transfers, report) = read(files.open(Family::Etl).unwrap());
     assert!(transfers.is_sorted_by_key(|it| (it.block_number, it.log_index)));
     let first = transfers.iter().filter(|it| it.block_number == 17_173_050);

@@ -88,6 +88,12 @@ fn file_names_state_the_covered_blocks() {
     files.add(name, format!("{ETL}{}", etl_row(100, 1, 1, 7)));
     let error = files.refused(Family::Etl);
     says(&error, "its name states blocks 0:100");
+    // Also of a compressed file.
+    let rows = format!("{ETL}{}", etl_row(5, 1, 1, 7));
+    let rows = zstd::encode_all(rows.as_bytes(), 1).unwrap();
+    let files = Files::one("token_transfers_00000000_00000099.csv.zst", rows);
+    let (_, report) = read(files.open(Family::Etl).unwrap());
+    assert_eq!(report.covered, blocks(0, 99));
 }
 
 #[test]
@@ -129,6 +135,12 @@ fn metadata_of_txgraph_states_chain_and_blocks() {
         let opened = ImportedFiles::open(files.path(), &ImportOptions::new(Family::Csv)).unwrap();
         assert_eq!(read(opened).1.covered, blocks(0, 50), "{name}");
     }
+    // The file was compressed later.
+    let compressed = zstd::encode_all(format!("{header}{row}").as_bytes(), 1).unwrap();
+    let files = Files::one("t.csv.zst", compressed);
+    files.add("t.csv.meta.json", meta);
+    let opened = ImportedFiles::open(files.path(), &ImportOptions::new(Family::Csv)).unwrap();
+    assert_eq!(read(opened).1.covered, blocks(0, 50));
     // JSON of no rows has no names of columns.
     for (name, command, is_table) in [
         ("t.jsonl", "transfers", true),
