@@ -327,9 +327,12 @@ impl Client {
         let page = || {
             let text = &bytes[..bytes.len().min(SHOWN_BYTES)];
             let text = self.endpoint.secrets.masked(&String::from_utf8_lossy(text));
-            match text.trim().is_empty() {
-                true => format!("HTTP status {status}"),
-                false => format!("HTTP status {status}: {}", shown(&text)),
+            match (status, text.trim().is_empty()) {
+                (301 | 302 | 307 | 308, _) => {
+                    format!("HTTP status {status}: name the URL that this one redirects to")
+                }
+                (_, true) => format!("HTTP status {status}"),
+                (_, false) => format!("HTTP status {status}: {}", shown(&text)),
             }
         };
         let is_success = matches!(status, 200..300);
@@ -418,6 +421,12 @@ impl Client {
                 what,
             },
         }
+    }
+
+    /// The error for data that the server cannot have.
+    pub(crate) fn unknown(&self, what: impl Into<String>) -> Error {
+        let (endpoint, what) = (self.endpoint.to_string(), what.into());
+        Error::Unknown { endpoint, what }
     }
 
     /// The error for an answer that is not valid.

@@ -1,7 +1,7 @@
 //! Answers as transfers: our own decoder reads the logs, as it does for every source.
 
 use crate::{
-    error::{Error, Result},
+    error::Result,
     node::RpcNode,
     trace::Traced,
     verify,
@@ -192,11 +192,11 @@ impl RpcNode {
             (None, false) => true,
             (None, true) if receipt.gas_used < gas => true,
             (None, true) => {
-                return Err(Error::UnknownStatus {
-                    endpoint: self.client.endpoint.to_string(),
-                    block: number,
-                    index,
-                });
+                return Err(self.client.unknown(format!(
+                    "block {number}: the receipt of transaction {index} does not contain whether it \
+                     succeeded (before Byzantium), and its gas does not show it; ask without the \
+                     values of transactions, or for later blocks"
+                )));
             }
         };
         let to = match to {
@@ -226,11 +226,13 @@ impl RpcNode {
         let mut movements = Vec::new();
         for moved in traced.into_iter().flat_map(|it| it.movements(is_cancun)) {
             if moved.is_doubtful {
-                return Err(Error::AmbiguousTrace {
-                    endpoint: self.client.endpoint.to_string(),
-                    block: block.header.number,
-                    index,
-                });
+                return Err(self.client.unknown(format!(
+                    "block {}: the trace of transaction {index} does not show whether the \
+                     destruction of a contract moved anything, because it repeats the transfer \
+                     before it; servers built on revm before version 43 add such transfers. Ask \
+                     another server, or without transfers inside of transactions",
+                    block.header.number
+                )));
             }
             movements.push(moved);
         }

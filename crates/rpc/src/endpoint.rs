@@ -66,7 +66,7 @@ impl Endpoint {
     /// If it is not a URL with `http` or `https`, or has an option that is not known.
     pub fn parse(location: &str) -> Result<Self> {
         let shown = masked_url(location);
-        let wrong = |what: String| Error::Location { what };
+        let wrong = Error::Location;
         let (url, options) = location.split_once('#').unwrap_or((location, ""));
         let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
         let host = rest.split(['/', '?']).next().unwrap_or_default();

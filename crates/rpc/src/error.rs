@@ -1,7 +1,6 @@
 //! Errors of a server and of its answers.
 
 use crate::secrets::Secrets;
-use alloy_primitives::B256;
 use serde::Deserialize;
 use serde_json::Value;
 use std::fmt;
@@ -17,12 +16,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The location is not a URL, or has an option that is not known.
-    #[error("{what}")]
-    Location {
-        /// The defect.
-        what: String,
-    },
+    /// The location is not a URL, has an option that is not known, or its server is of another chain.
+    #[error("{0}")]
+    Location(String),
     /// The server is of another chain.
     #[error("{endpoint} is of chain {found}, not of chain {expected}")]
     WrongChain {
@@ -32,21 +28,6 @@ pub enum Error {
         found: u64,
         /// The chain ID that is set.
         expected: u64,
-    },
-    /// The first block belongs to another chain.
-    #[error(
-        "{endpoint}: the chain id is {chain_id}, but block 0 has the hash {found} instead of \
-         {expected}; the server is of another chain"
-    )]
-    WrongGenesis {
-        /// The server.
-        endpoint: String,
-        /// Its chain ID.
-        chain_id: u64,
-        /// The hash of its block 0.
-        found: B256,
-        /// The hash of block 0 of the known chain with that ID.
-        expected: B256,
     },
     /// The server did not answer.
     #[error("{endpoint}: {method} ({place}) failed: {what}{}", attempts_made(*.attempts))]
@@ -101,43 +82,13 @@ pub enum Error {
         /// How the answers differ.
         what: String,
     },
-    /// The trace of a transaction has two meanings.
-    #[error(
-        "{endpoint}: block {block}: the trace of transaction {index} does not show whether the \
-         destruction of a contract moved anything, because it repeats the transfer before it; \
-         servers built on revm before version 43 add such transfers. Ask another server, or without \
-         transfers inside of transactions"
-    )]
-    AmbiguousTrace {
+    /// The server cannot know what was asked, or not yet.
+    #[error("{endpoint}: {what}")]
+    Unknown {
         /// The server.
         endpoint: String,
-        /// The number of the block.
-        block: u64,
-        /// The index of the transaction in the block.
-        index: usize,
-    },
-    /// The server has no blocks yet.
-    #[error(
-        "{endpoint}: the server is still synchronizing and has no blocks yet; ask again when it is \
-         done"
-    )]
-    Syncing {
-        /// The server.
-        endpoint: String,
-    },
-    /// A receipt from before Byzantium does not contain the outcome of its transaction.
-    #[error(
-        "{endpoint}: block {block}: the receipt of transaction {index} does not contain whether it \
-         succeeded (before Byzantium), and its gas does not show it; ask without the values of \
-         transactions, or for later blocks"
-    )]
-    UnknownStatus {
-        /// The server.
-        endpoint: String,
-        /// The number of the block.
-        block: u64,
-        /// The index of the transaction in the block.
-        index: usize,
+        /// The block, the reason, and the recommended action.
+        what: String,
     },
     /// The caller asked to stop.
     #[error("interrupted")]
@@ -148,13 +99,8 @@ impl Error {
     /// The recommended action for the caller.
     pub const fn failure_kind(&self) -> FailureKind {
         match self {
-            Self::Location { .. } | Self::WrongChain { .. } | Self::WrongGenesis { .. } => {
-                FailureKind::Options
-            }
-            Self::Missing { .. }
-            | Self::UnknownStatus { .. }
-            | Self::AmbiguousTrace { .. }
-            | Self::Syncing { .. } => FailureKind::Missing,
+            Self::Location(_) | Self::WrongChain { .. } => FailureKind::Options,
+            Self::Missing { .. } | Self::Unknown { .. } => FailureKind::Missing,
             Self::Replaced { .. } => FailureKind::Replaced,
             _ => FailureKind::Unreadable,
         }
@@ -324,6 +270,7 @@ const WORDS: &[(&[&str], Meaning)] = &[
     (&["no state available"], Meaning::NoData),
     (&["receipt not available"], Meaning::NoData),
     (&["data before txnum"], Meaning::NoData),
+    (&["archive requests require"], Meaning::NoData),
     (&["beyond", "head"], Meaning::NoBlock),
     (&["invalid block range params"], Meaning::NoBlock),
     (&["in the future"], Meaning::NoBlock),
@@ -355,6 +302,9 @@ const WORDS: &[(&[&str], Meaning)] = &[
     (&["query exceeds limit"], Meaning::TooMuch),
     (&["is limited to"], Meaning::TooMuch),
     (&["maximum", "blocks"], Meaning::TooMuch),
+    (&["limit the query"], Meaning::TooMuch),
+    (&["query must be smaller"], Meaning::TooMuch),
+    (&["max allowed", "logs query"], Meaning::TooMuch),
     (&["response size"], Meaning::TooMuch),
     (&["response", "too large"], Meaning::TooMuch),
     (&["response", "too big"], Meaning::TooMuch),
@@ -467,6 +417,16 @@ mod tests {
             (-32008, "Response is too big", Meaning::TooMuch),
             (-32000, "query timeout exceeded", Meaning::TooMuch),
             (-32000, "exceed maximum block range: 5000", Meaning::TooMuch),
+            (
+                -32001,
+                "please limit the query to at most 1000 blocks",
+                Meaning::TooMuch,
+            ),
+            (
+                -32000,
+                "invalid request: max allowed of rounds in logs query is: 100",
+                Meaning::TooMuch,
+            ),
             (
                 -32005,
                 "daily request count exceeded, request rate limited",

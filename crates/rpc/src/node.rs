@@ -78,9 +78,9 @@ impl RpcNode {
         }
         let tip = number(&client, NEWEST)?;
         if tip == 0 && is_syncing(&client)? {
-            return Err(Error::Syncing {
-                endpoint: client.endpoint.to_string(),
-            });
+            return Err(client.unknown(
+                "the server is still synchronizing and has no blocks yet; ask again when it is done",
+            ));
         }
         let mut node = Self {
             range: Adaptive::new(FIRST_RANGE.min(most), most),
@@ -111,12 +111,11 @@ impl RpcNode {
         if let Some(expected) = by_id.and_then(|chain| chain.genesis_hash)
             && expected != genesis_hash
         {
-            return Err(Error::WrongGenesis {
-                endpoint: self.client.endpoint.to_string(),
-                chain_id,
-                found: genesis_hash,
-                expected,
-            });
+            return Err(Error::Location(format!(
+                "{}: the chain id is {chain_id}, but block 0 has the hash {genesis_hash} instead of \
+                 {expected}; the server is of another chain",
+                self.client.endpoint
+            )));
         }
         let by_genesis = KnownChain::by_genesis(&genesis_hash);
         self.chain.genesis_hash = genesis_hash;

@@ -19,7 +19,7 @@ use txgraph_transfers::{BlockRange, Kind, ScanRequest, Transfer, TransferFilter}
 use txgraph_work::Retry;
 
 /// Cases if the variable is not set.
-const CASES: usize = 2_000;
+const CASES: usize = 1_000;
 
 /// Threads, each with a server.
 const THREADS: usize = 4;

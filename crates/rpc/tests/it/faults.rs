@@ -111,7 +111,10 @@ fn the_last_failure_is_reported() {
             "HTTP status 401: who are you?",
         ),
         (Fault::Status(404, "", None), "HTTP status 404"),
-        (Fault::Status(301, "", None), "HTTP status 301"),
+        (
+            Fault::Status(301, "", None),
+            "HTTP status 301: name the URL that this one redirects to",
+        ),
         (
             Fault::Error(-32602, "invalid argument 0"),
             "error -32602: invalid argument 0",
@@ -157,10 +160,7 @@ fn another_chain_is_refused() {
     // The genesis block is not mainnet's.
     server.set_chain_id(1);
     let error = unopened(&server, options());
-    assert!(
-        matches!(error, Error::WrongGenesis { chain_id: 1, .. }),
-        "{error}"
-    );
+    says(&error, "the chain id is 1, but block 0 has the hash 0x");
 }
 
 #[test]
