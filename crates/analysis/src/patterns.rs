@@ -13,6 +13,8 @@ use txgraph_graph::SearchError;
 use txgraph_transfers::Transfer;
 
 mod airdrops;
+#[cfg(test)]
+mod amlsim;
 mod drainers;
 mod fans;
 mod finding;
