@@ -77,9 +77,9 @@ fn a_missing_source_is_reported() {
         .says("nowhere");
 }
 
-/// A node that pruned the receipts of its first blocks. An index has no partial answers.
+/// A node that pruned the receipts of its first blocks. An index and a lake have no partial answers.
 #[test]
-fn index_build_of_a_pruned_node_advises_blocks_that_exist() {
+fn builds_of_a_pruned_node_advise_blocks_that_exist() {
     let folder = tempfile::tempdir().unwrap();
     let config = Config {
         blocks_per_file: 10,
@@ -88,19 +88,25 @@ fn index_build_of_a_pruned_node_advises_blocks_that_exist() {
     let mut node = Appender::create(&folder.path().join("data"), config).unwrap();
     node.append(60).unwrap();
     assert_eq!(node.prune_receipts(30).unwrap(), Some(29));
-    drop(node);
-    let build = |line: &str| {
-        let line = format!("index build --datadir data --index index --reorg-buffer 0 {line}");
-        ask(folder.path(), &line)
+    let run = |line: &str| {
+        ask(
+            folder.path(),
+            &format!("{line} --datadir data --reorg-buffer 0"),
+        )
     };
-    let answer = build("").ended(3);
-    for part in [
-        ":30 (receipts pruned up to block 29)",
-        "hint: index only blocks that exist: --from-block 30 (they end with block 60)",
-    ] {
-        answer.says(part);
+    for build in ["index build --index index", "lake build x.lake"] {
+        let answer = run(build).ended(3);
+        for part in [
+            ":30 (receipts pruned up to block 29)",
+            "hint: store only blocks that exist: --from-block 30 (they end with block 60)",
+        ] {
+            answer.says(part);
+        }
+        run(&format!("{build} --from-block 30 --to-block 35")).ended(0);
     }
-    build("--from-block 30").ended(0);
+    assert_eq!(node.prune_receipts(50).unwrap(), Some(49));
+    let answer = run("lake append x.lake").ended(3);
+    answer.says("hint: a lake has no gaps");
 }
 
 #[test]
@@ -426,7 +432,7 @@ fn lists_are_read_with_a_limit() {
         assert!(run.stderr.len() < 2000, "{line}: {}", run.stderr.len());
     }
     // Text that is not UTF-8 is a usage error, like other text that cannot be read.
-    fs::write(sample.path("binary"), [0xff, 0xfe]).unwrap();
+    fs::write(sample.path("binary"), [0xff, 0xff]).unwrap();
     for line in [
         "graph -r @binary",
         "query ./binary",

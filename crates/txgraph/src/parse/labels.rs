@@ -2,13 +2,12 @@
 
 use crate::{
     Error, Result,
-    files::{Limited, unreadable},
+    files::read_text_of,
     grammar::{Checksum, parse_address},
 };
 use alloy_primitives::Address;
 use std::{
     collections::BTreeSet,
-    io::Read as _,
     path::{Path, PathBuf},
 };
 use txgraph_labels::{DecodeError, Decoded, FORMATS, Labels, Reader, decode};
@@ -99,11 +98,7 @@ fn name(path: &Path) -> String {
 }
 
 fn read(path: &Path, checksum: Checksum, chain_id: u64) -> Result<Decoded> {
-    let mut text = String::new();
-    Limited::open(path, FILE_BYTES_MAX)
-        .map_err(|error| Error::io(path, error))?
-        .read_to_string(&mut text)
-        .map_err(|error| unreadable(path, error))?;
+    let text = read_text_of(path, FILE_BYTES_MAX)?;
     let reader = Reader {
         file: &name(path),
         chain_id,
@@ -148,6 +143,13 @@ mod tests {
         assert_eq!(of_b.category(), Some("mixer"));
         assert_eq!(found.warnings().len(), 1);
         assert!(found.warnings()[0].contains("own.csv: 1 row was not read; line 2: `wrong`"));
+
+        // As spreadsheets on Windows save it.
+        let wide = format!("\u{feff}address;name\r\n{A};Börse\r\n");
+        let wide: Vec<u8> = wide.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        fs::write(path("wide.csv"), wide).unwrap();
+        let found = read(&[path("wide.csv")]).unwrap();
+        assert_eq!(found.name(address(A)), Some("Börse"));
 
         fs::write(path("none.txt"), "no address here").unwrap();
         let error = read(&[path("none.txt")]).unwrap_err();

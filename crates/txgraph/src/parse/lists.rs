@@ -2,7 +2,7 @@
 
 use crate::{
     BlockSpec, Error, Result,
-    files::{Limited, unreadable},
+    files::read_text_of,
     grammar::{Checksum, parse_address, parse_blocks},
 };
 use alloy_primitives::{Address, map::AddressHashSet};
@@ -116,23 +116,16 @@ impl Row {
 }
 
 fn for_each_row(path: &Path, mut each: impl FnMut(Row) -> Result<()>) -> Result<()> {
-    let file = Limited::open(path, LIST_BYTES_MAX).map_err(|error| Error::io(path, error))?;
-    // Skips a byte order mark by itself.
+    let text = read_text_of(path, LIST_BYTES_MAX)?;
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
         .comment(Some(b'#'))
         .trim(csv::Trim::All)
-        .from_reader(file);
+        .from_reader(text.as_bytes());
     let mut is_first = true;
     for record in reader.records() {
-        let record = record.map_err(|error| {
-            let message = error.to_string();
-            match error.into_kind() {
-                csv::ErrorKind::Io(error) => unreadable(path, error),
-                _ => Error::usage(message).at(path.display()),
-            }
-        })?;
+        let record = record.map_err(|error| Error::usage(error.to_string()).at(path.display()))?;
         let line = record.position().map_or(0, csv::Position::line);
         let field = |at| record.get(at).unwrap_or_default().to_owned();
         let row = Row {
