@@ -94,9 +94,9 @@ pub enum Error {
     },
     /// The chain has other rules than Ethereum.
     #[error(
-        "{}: blocks of the OP stack cannot be replayed; so internal transfers and traces of this \
-         chain are not available. Fees need no replay if no internal transfers are requested: name \
-         the kinds fee, priority, l1-fee and operator-fee",
+        "{}: blocks of the OP stack cannot be replayed, and their state is not read; so balances, \
+         internal transfers and traces of this chain are not available. Fees need no replay if no \
+         internal transfers are requested: name the kinds fee, priority, l1-fee and operator-fee",
         path.display()
     )]
     OpStack {

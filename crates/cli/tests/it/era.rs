@@ -62,6 +62,12 @@ fn missing_blocks_and_wrong_files_have_their_status() {
         ("info --source era:archive", 2, "cannot describe"),
         ("index build --source era:archive", 2, "cannot be indexed"),
         (
+            "lake build x.lake --source era:archive",
+            2,
+            "--source rpc:URL",
+        ),
+        ("tx 7:0 --source era:archive", 2, "--source rpc:URL"),
+        (
             "era export --source era:archive -o again",
             2,
             "cannot read whole blocks",

@@ -5,6 +5,8 @@ use crate::{
     mainnet::{ask, ok},
 };
 use alloy_primitives::{U256, address};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use tempfile::TempDir;
 use txgraph_chaingen::{BlockSample, BlockWriter, Layout, op_block};
 use txgraph_testkit::{
@@ -65,6 +67,36 @@ fn commands_answer_from_an_op_directory() {
         assert_eq!(ok(folder, &format!("{graph} --index index")).stdout, found);
         assert_eq!(ok(folder, &format!("{all} --index index")).stdout, plain);
         ok(folder, "analyze summary -q -b 50:");
+    }
+}
+
+/// A deposit has no signature, and moves things before its value.
+#[test]
+fn transactions_of_an_op_directory_are_shown() {
+    let (_, folders) = directories();
+    for folder in &folders {
+        let folder = folder.path();
+        let mut moved: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+        for row in ok(folder, "transfers -q -b 52 --format csv -o -").rows() {
+            let of_one = moved.entry(row["transaction_index"].clone()).or_default();
+            of_one.push((row["kind"].clone(), row["value"].clone()));
+        }
+        let is_mint = |of_one: &Vec<(String, String)>| of_one[0].0 == "mint" && of_one.len() > 1;
+        assert!(moved.values().any(is_mint), "{moved:?}");
+        for (index, expected) in moved {
+            let found = ok(folder, &format!("tx 52:{index} --json")).json();
+            let transfers = found["transfers"].as_array().unwrap().iter();
+            let text = |it: &Value, key: &str| it[key].as_str().unwrap().to_owned();
+            let transfers = transfers.map(|it| (text(it, "kind"), text(it, "value")));
+            assert_eq!(transfers.collect::<Vec<_>>(), expected, "{index}");
+            // Nothing moved inside of a transaction that failed.
+            assert_eq!(found["internal_transfers"], found["success"] == false);
+        }
+        let first = ok(folder, "tx 52:0").stdout;
+        assert!(first.contains("fee          0 ETH"), "{first}");
+        ask(folder, "era export -b 52: -o archive")
+            .ended(2)
+            .says("blocks of the OP stack are not written");
     }
 }
 

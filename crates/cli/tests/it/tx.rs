@@ -3,6 +3,7 @@
 use crate::harness::{CHAIN, ROOT, Sample};
 use serde_json::Value;
 use std::fs;
+use txgraph_testkit::fixtures;
 
 fn summary(sample: &Sample, name: &str) -> Value {
     sample.json(&format!("tx {name} --json -q {CHAIN}"))
@@ -287,8 +288,7 @@ fn transactions_that_the_index_lost_are_found() {
     let row = sample.rows("transfers -b 30 -q").swap_remove(0);
     let copy = sample.fixture.unpack();
     let mut is_cut = false;
-    for entry in fs::read_dir(copy.path().join("rocksdb")).unwrap() {
-        let path = entry.unwrap().path();
+    for path in fixtures::paths_in(&copy.path().join("rocksdb")) {
         if path.extension().is_some_and(|it| it == "log") {
             let file = fs::File::options().write(true).open(&path).unwrap();
             is_cut |= file.metadata().unwrap().len() > 0;

@@ -12,7 +12,7 @@ use txgraph_era::{
     Archive, BLOCKS_MAX, EraBlock, EraWriter, Format, SlimReceipt, encode_body,
     encode_slim_receipts,
 };
-use txgraph_nodedb::{Block, NodeDb, Parts, Scratch};
+use txgraph_nodedb::{Block, ChainFamily, NodeDb, Parts, Scratch};
 use txgraph_transfers::BlockRange;
 use txgraph_work::ProgressGuard;
 
@@ -84,6 +84,12 @@ impl ExportEra<'_> {
         let directory = directory.as_ref();
         let source = self.source;
         let node = source.node(Capability::Blocks)?;
+        if node.db().family() == ChainFamily::OpStack {
+            let source = source.spec();
+            return Err(Error::usage(format!(
+                "{source}: archives are of Ethereum; blocks of the OP stack are not written"
+            )));
+        }
         source.protected_paths().check(directory)?;
         let network = Archive::network(source.chain()?);
         let blocks = select::resolve_stored(&self.blocks, source)?;

@@ -363,8 +363,11 @@ impl AddressProfile {
         let cut = is_cut.then_some("only the 10 tokens with the most transfers were asked");
         let all = [
             ("the state", self.without_state.as_deref()),
-            ("balances of tokens", self.without_balances.as_deref()),
-            ("balances of other tokens", cut),
+            (
+                "the balance of each token",
+                self.without_balances.as_deref(),
+            ),
+            ("the balance of any other token", cut),
             ("the creation", self.without_creation.as_deref()),
             (
                 "what the contract says of itself",

@@ -9,22 +9,20 @@ use super::{
     approvals::{GrantedApproval, granted_by},
 };
 use crate::{
-    Capability, Error, ErrorKind, Hint, Result, Source, query::retry::retry_on_reorg,
-    source::RethNode, words::number,
+    Capability, Error, ErrorKind, Hint, NodeReceipt, NodeTransaction, ReceiptDetail, Result,
+    Source, query::retry::retry_on_reorg, words::number,
 };
 use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use execution_order::execution_order;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use txgraph_abi::Dictionary;
 use txgraph_graph::{NetChange, Netting, net_changes, netting};
-use txgraph_nodedb::{ChainFamily, Scratch};
-use txgraph_replay::{
-    NativeTransfer, StoredBlock, StoredTransaction, TransactionReplay, transaction_transfers,
-};
+use txgraph_nodedb::{ChainFamily, StoredTransaction};
+use txgraph_replay::{NativeTransfer, TransactionReplay, transaction_transfers};
 use txgraph_transfers::{
-    BlockRange, BlockTime, Decoder, Fields, TransactionView, Transfer, TransferFilter,
-    WrappedNative,
+    BlockTime, Decoder, Fields, TransactionView, Transfer, TransferFilter, WrappedNative,
 };
 
 /// A transaction, and everything that it moved.
@@ -151,15 +149,7 @@ impl Source {
             served::Found::Served(_, found) => return Ok((found.block, found.index)),
             served::Found::Stored(name) => name,
         };
-        let node = self.node(Capability::Blocks)?;
-        let location = Location::find(&self.replay(), node, name)?.0;
-        let (block, index) = (location.block, location.index);
-        let count = node.db().snapshot()?.body(block)?.tx_count;
-        if u64::from(index) < count {
-            Ok((block, index))
-        } else {
-            Err(too_few(block, count))
-        }
+        self.stored_place(name)
     }
 
     /// Returns a summary of a transaction. Its transfers inside are found in its logs
@@ -176,29 +166,41 @@ impl Source {
         retry_on_reorg(self, || self.transaction_once(name))
     }
 
+    /// The place of a transaction in the files of a node. A server was asked before.
+    fn stored_place(&self, name: TransactionName) -> Result<(u64, u32)> {
+        let node = self.node(Capability::Blocks);
+        let node = node.map_err(|error| match self.spec().kind() {
+            "bundle" => error,
+            _ => error.with_hint(Hint::NameNodeOrServer),
+        })?;
+        let location = Location::find(&self.replay(), node, name)?.0;
+        let (block, index) = (location.block, location.index);
+        let count = node.db().snapshot()?.body(block)?.tx_count;
+        match u64::from(index) < count {
+            true => Ok((block, index)),
+            false => {
+                let transactions = number(count, "transaction", "transactions");
+                Err(Error::unavailable(format!(
+                    "block {block} has {transactions}"
+                )))
+            }
+        }
+    }
+
     fn transaction_once(&self, name: TransactionName) -> Result<TransactionSummary> {
         #[cfg(feature = "rpc")]
         let name = match served::find(self, name)? {
             served::Found::Served(server, found) => return served::summary(server, *found),
             served::Found::Stored(name) => name,
         };
-        let node = self.node(Capability::Blocks)?;
-        let location = Location::find(&self.replay(), node, name)?.0;
-        let (block, index) = (location.block, location.index);
-        let mut read = Vec::new();
-        let blocks = BlockRange::one(block);
-        let mut scratch = Scratch::default();
-        StoredBlock::read(
-            &node.db().snapshot()?,
-            blocks,
-            &mut scratch,
-            false,
-            &mut read,
-        )?;
-        let stored = read.pop();
-        let stored =
-            stored.ok_or_else(|| Error::unavailable(format!("block {block} was not read")))?;
-        let mut summary = self.stored_summary(node, &stored, index)?;
+        let (block, index) = self.stored_place(name)?;
+        let places = BTreeSet::from([(block, index)]);
+        let mut found = self.transactions_at(&places, ReceiptDetail::Whole)?;
+        let found = found.pop_first().map(|(_, found)| found);
+        let found = found.and_then(|it| Some((it.receipt.clone()?, it)));
+        let (receipt, stored) =
+            found.ok_or_else(|| Error::unavailable(format!("block {block} was not read")))?;
+        let mut summary = self.stored_summary(&stored, &receipt)?;
         if summary.success && stored.header.block_access_list_hash.is_some() {
             // Since Amsterdam, logs report the transfers inside of the transaction.
         } else if summary.success {
@@ -206,12 +208,8 @@ impl Source {
                 Ok((replay, internal)) => {
                     let moved = internal.iter().map(|it| it.transfer.clone()).collect();
                     add_internal(&mut summary, moved);
-                    summary.order = execution_order(
-                        &replay,
-                        &internal,
-                        &summary.transfers,
-                        first_log(&stored, index),
-                    );
+                    summary.order =
+                        execution_order(&replay, &internal, &summary.transfers, receipt.first_log);
                     summary.created = replay.outcome.created.or(summary.created);
                 }
                 Err(error) => summary.without_internal = Some(error.message),
@@ -225,84 +223,81 @@ impl Source {
     /// Returns the summary of a transaction that the node stores.
     fn stored_summary(
         &self,
-        node: &RethNode,
-        stored: &StoredBlock,
-        index: u32,
+        stored: &NodeTransaction,
+        receipt: &NodeReceipt,
     ) -> Result<TransactionSummary> {
-        let header = &stored.header;
-        let at = usize::try_from(index).unwrap_or(usize::MAX);
-        let found = stored
-            .transactions
-            .get(at)
-            .ok_or_else(|| too_few(header.number, stored.transactions.len() as u64))?;
-        let StoredTransaction { hash, transaction } = found;
-        let receipts = stored.receipts.as_deref();
-        let receipt = receipts.and_then(|receipts| receipts.get(at));
-        let (receipts, receipt) = receipts.zip(receipt).ok_or_else(|| {
-            Error::unavailable(format!(
-                "the receipts of block {} are not stored: the node pruned or filtered them",
-                header.number
-            ))
-            .with_hint(Hint::ListBlocks)
-        })?;
-        let before = at.checked_sub(1).and_then(|before| receipts.get(before));
-        let gas_before = before.map_or(0, |before| before.cumulative_gas_used);
-        let gas_used = receipt.cumulative_gas_used.saturating_sub(gas_before);
-        let created = match transaction.to {
-            None => Some(transaction.caller.create(transaction.nonce)),
-            Some(_) => None,
+        let NodeTransaction {
+            header,
+            transaction,
+            ..
+        } = stored;
+        let deposit = match transaction {
+            StoredTransaction::Deposit(deposit) => Some(deposit),
+            StoredTransaction::Signed(_) | StoredTransaction::PostExec(_) => None,
         };
+        let has_nonce = deposit.is_none() || receipt.deposit_nonce.is_some();
+        let created = stored.created().filter(|_| has_nonce);
+        if transaction.to().or(created).is_none() && !transaction.value().is_zero() {
+            return Err(Error::unavailable(format!(
+                "block {}: the contract that deposit {} created is not known: before Regolith, receipts have no \
+                 nonce of deposits",
+                header.number, stored.index
+            )));
+        }
         let view = TransactionView {
-            from: transaction.caller,
-            to: transaction.to.or(created).unwrap_or_default(),
-            value: transaction.value,
-            mint: U256::ZERO,
+            from: stored.sender,
+            to: transaction.to().or(created).unwrap_or_default(),
+            value: transaction.value(),
+            mint: U256::from(deposit.map_or(0, |deposit| deposit.mint)),
             success: receipt.success,
         };
         let filter = TransferFilter::with_internal(true);
         let chain_id = self.chain()?.chain_id;
         let mut decoder = Decoder::new(chain_id, &WrappedNative::Auto, &filter);
         decoder.begin_block(header.number, BlockTime::new(header.timestamp));
-        let first_log = first_log(stored, index);
+        let (index, first_log) = (stored.index, receipt.first_log);
         let mut transfers =
             transaction_transfers(&mut decoder, index, Some(&view), &receipt.logs, first_log);
         for transfer in &mut transfers {
-            transfer.transaction_hash = Some(*hash);
+            transfer.transaction_hash = Some(stored.hash);
         }
-        let blob_gas = U256::from(transaction.blob_hashes.len() as u64 * DATA_GAS_PER_BLOB);
-        let blob_fee = match node.db().family() {
-            // A part of the fee follows from the prices of the parent chain.
-            ChainFamily::OpStack => None,
-            _ if blob_gas.is_zero() => Some(U256::ZERO),
-            // The rules of the chain may not be known.
-            _ => (self.blob_base_fee(header).ok().flatten()).map(|price| price * blob_gas),
-        };
-        let base_fee = U256::from(header.base_fee_per_gas.unwrap_or_default());
-        let room = transaction.max_fee_per_gas.saturating_sub(base_fee);
-        let tip = transaction
-            .max_priority_fee_per_gas
-            .unwrap_or(room)
-            .min(room);
         Ok(TransactionSummary {
             block: header.number,
             index,
-            hash: *hash,
+            hash: stored.hash,
             timestamp: header.timestamp,
-            sender: transaction.caller,
-            to: transaction.to,
+            sender: stored.sender,
+            to: transaction.to(),
             created: created.filter(|_| receipt.success),
-            nonce: transaction.nonce,
-            value: transaction.value,
-            input: transaction.input.clone(),
+            nonce: stored.nonce(),
+            value: transaction.value(),
+            input: Bytes::copy_from_slice(transaction.input()),
             success: receipt.success,
             reason: None,
-            gas_used,
-            fee: blob_fee.map(|blobs| (base_fee + tip) * U256::from(gas_used) + blobs),
+            gas_used: receipt.gas_used,
+            fee: self.fee_of(stored, receipt)?,
             transfers,
             approvals: Some(granted_by(&receipt.logs)),
             without_internal: None,
             order: Vec::new(),
         })
+    }
+
+    /// The fee of a transaction, with the fee for blobs, if it can be computed from the block alone.
+    fn fee_of(&self, stored: &NodeTransaction, receipt: &NodeReceipt) -> Result<Option<U256>> {
+        let blob_gas = U256::from(stored.transaction.blob_count() * DATA_GAS_PER_BLOB);
+        let family = self.node(Capability::Blocks)?.db().family();
+        let blob_fee = match (&stored.transaction, family) {
+            // The sequencer pays for deposits and its own transactions.
+            (StoredTransaction::Deposit(_) | StoredTransaction::PostExec(_), _) => Some(U256::ZERO),
+            // A part of the fee follows from the prices of the parent chain.
+            (_, ChainFamily::OpStack) => None,
+            _ if blob_gas.is_zero() => Some(U256::ZERO),
+            // The rules of the chain may not be known.
+            _ => (self.blob_base_fee(&stored.header).ok().flatten()).map(|price| price * blob_gas),
+        };
+        let gas = U256::from(stored.gas_price()) * U256::from(receipt.gas_used);
+        Ok(blob_fee.map(|blobs| gas + blobs))
     }
 
     /// The transaction executed again, with the transfers inside of it.
@@ -333,19 +328,6 @@ pub(super) fn net_json(change: &NetChange) -> Value {
         "token_id": change.token_id.map(|id| id.to_string()),
         "change": format!("{sign}{}", change.amount),
     })
-}
-
-/// The number of the first log of a transaction in its block.
-fn first_log(stored: &StoredBlock, index: u32) -> u32 {
-    let receipts = stored.receipts.iter().flatten();
-    let before = receipts.take(usize::try_from(index).unwrap_or(usize::MAX));
-    let logs = before.map(|receipt| receipt.logs.len()).sum::<usize>();
-    u32::try_from(logs).unwrap_or(u32::MAX)
-}
-
-fn too_few(block: u64, count: u64) -> Error {
-    let transactions = number(count, "transaction", "transactions");
-    Error::unavailable(format!("block {block} has {transactions}"))
 }
 
 /// Adds the transfers inside of a transaction, in the total order of transfers.
