@@ -10,13 +10,16 @@ use clap::{ArgAction, Args, builder::PossibleValuesParser};
 use serde::Serialize;
 use std::{
     ffi::{OsStr, OsString},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 use txgraph::{
-    AnalysisFormat, AnalysisOutput, Config, Direction, GraphFormat, Hops, IndexChoice, Kind,
+    AnalysisFormat, AnalysisOutput, Config, Direction, Error, GraphFormat, Hops, IndexChoice, Kind,
     SourceSpec, TableFormat, TokenStandard,
     parse::{Output, check_min_value, parse_size, parse_token_id},
 };
+
+/// The file that makes a folder a case.
+pub(crate) const CASE_FILE: &str = "case.json";
 
 /// Which source, and how to run; the same for every command.
 #[derive(Args, Debug)]
@@ -159,6 +162,7 @@ impl Global {
     /// The settings, completed from the environment and the file.
     pub(crate) fn config(&self) -> txgraph::Result<Config> {
         let (node, run) = (&self.node, &self.run);
+        check_config(node.config.as_deref())?;
         let mut sources = node.source.iter().cloned().map(SourceSpec::from);
         let source = sources.next();
         let flags = Config {
@@ -183,6 +187,25 @@ impl Global {
             token_list: None,
         };
         Config::resolve(flags, node.config.as_deref())
+    }
+}
+
+/// Refuses a configuration file that is not named, in a case: another person can have made it.
+fn check_config(named: Option<&Path>) -> txgraph::Result<()> {
+    let is_here = |file: &PathBuf| named.is_none() && file.is_relative();
+    let Some(file) = Config::file(named).filter(is_here) else {
+        return Ok(());
+    };
+    let here = std::env::current_dir().map_err(|error| Error::io(Path::new("."), error))?;
+    match here.ancestors().find(|it| it.join(CASE_FILE).is_file()) {
+        None => Ok(()),
+        Some(case) => {
+            let case = case.display();
+            let message =
+                format!("this configuration is in the case {case}, which can be of another person");
+            let hint = "if it is yours, name it: --config txgraph.toml; else run the command in another folder";
+            Err(Error::usage(message).at(file.display()).hint(hint))
+        }
     }
 }
 

@@ -14,6 +14,9 @@ pub(crate) fn hint_text(hint: &Hint) -> Cow<'_, str> {
             ));
         }
         Hint::NameNode => "pass the data directory of a reth node with --datadir DIR",
+        Hint::NameNodeOrServer => {
+            "pass the data directory of a reth node with --datadir DIR, or a JSON-RPC server with --source rpc:URL"
+        }
         Hint::ReplayBundle => {
             "pass the data directory of a reth node with --datadir DIR; of a bundle, `txgraph transfers \
              --blocks BLOCK --with-internal` lists what its transactions move, and `txgraph replay trace \
@@ -50,9 +53,9 @@ pub(crate) fn hint_text(hint: &Hint) -> Cow<'_, str> {
         Hint::AskExisting { newest } => {
             return Cow::Owned(format!("ask for blocks that exist: --blocks {newest}"));
         }
-        Hint::IndexExisting { newest } => {
+        Hint::StoreExisting { newest } => {
             return Cow::Owned(format!(
-                "index only blocks that exist: --from-block {} (they end with block {})",
+                "store only blocks that exist: --from-block {} (they end with block {})",
                 newest.first, newest.last
             ));
         }
@@ -76,6 +79,7 @@ pub(crate) fn hint_text(hint: &Hint) -> Cow<'_, str> {
             "narrow the query (--hops, --follow-top, --min-value, --max-degree), fold leaves (--fold), or write \
              DOT, GraphML or GEXF and open it in Gephi"
         }
+        Hint::RaiseMemory => "or pass a larger --memory",
         Hint::GiveParameters(of) => {
             let required = of.required.iter().map(|param| format!(" --set {param}"));
             let optional = of.optional.iter().map(|param| format!(" [--set {param}]"));

@@ -7,7 +7,7 @@
 //!
 //! Modules, each using only those before it: stdout_check, progress, interrupt, hints, exit, units,
 //! stats, output, document, table, transfer_tables, cluster, block_args, name_args, renamed,
-//! output_folder, args, argv, help, commands.
+//! output_folder, args, json_args, argv, help, commands.
 
 mod args;
 mod argv;
@@ -19,6 +19,7 @@ mod exit;
 mod help;
 mod hints;
 mod interrupt;
+mod json_args;
 mod name_args;
 mod output;
 mod output_folder;
@@ -72,7 +73,7 @@ enum Command {
     Graph(Box<commands::graph::GraphArgs>),
     Analyze(commands::analyze::AnalyzeArgs),
     Path(commands::relations::PathArgs),
-    Common(commands::relations::CommonArgs),
+    Common(commands::relations::common::CommonArgs),
     Address(commands::address::AddressArgs),
     Approvals(commands::approvals::ApprovalsArgs),
     Holders(commands::holders::HoldersArgs),
@@ -300,7 +301,7 @@ fn dispatch(
         Command::Graph(args) => commands::graph::ask(&Options::from_table(&args)?, context),
         Command::Analyze(args) => commands::analyze::ask(&Options::from_table(&args)?, context),
         Command::Path(args) => commands::relations::path(&args, context),
-        Command::Common(args) => commands::relations::common(&args, context),
+        Command::Common(args) => commands::relations::common::run(&args, context),
         Command::Address(args) => commands::address::run(&args, context),
         Command::Approvals(args) => commands::approvals::run(&args, context),
         Command::Holders(args) => commands::holders::run(&args, context),

@@ -78,16 +78,19 @@ pub(crate) fn without_data(output: &Output) -> Output {
 
 /// Prints a page on stdout, and what it lacks on stderr.
 pub(crate) fn print(page: &Page, terminal: &Terminal) -> Result<()> {
+    print_with(page, "--format csv", terminal)
+}
+
+/// The same of a command with another option for exact data.
+pub(crate) fn print_with(page: &Page, exact: &str, terminal: &Terminal) -> Result<()> {
     print_page(&page.text)?;
     if page.is_rounded {
         terminal.note(format_args!(
-            "amounts are rounded to fit the terminal; exact: --format csv"
+            "amounts are rounded to fit the terminal; exact: {exact}"
         ));
     }
     if page.is_shortened {
-        terminal.note(format_args!(
-            "addresses are shortened; in full: --format csv"
-        ));
+        terminal.note(format_args!("addresses are shortened; in full: {exact}"));
     }
     Ok(())
 }

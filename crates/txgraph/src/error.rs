@@ -98,9 +98,10 @@ impl Error {
     pub(crate) fn unsupported(source: &SourceSpec, capability: Capability) -> Self {
         let message = format!("{source}: this source cannot {capability}");
         let ours = Self::new(ErrorKind::Unsupported(capability), message);
-        match source.kind() {
-            "reth" => ours,
-            "bundle" => ours.with_hint(Hint::ReplayBundle),
+        match (source.kind(), capability) {
+            ("reth", _) => ours,
+            (_, Capability::Lake) => ours.with_hint(Hint::NameNodeOrServer),
+            ("bundle", _) => ours.with_hint(Hint::ReplayBundle),
             _ => ours.with_hint(Hint::NameNode),
         }
     }
@@ -379,6 +380,11 @@ impl From<SearchError> for Error {
         match error {
             SearchError::Request(message) => Self::usage(message),
             SearchError::Source(error) => error.into(),
+            // Not the limits of a graph, which no memory raises.
+            SearchError::TooLarge { what } if what.ends_with("memory that is allowed") => {
+                let ours = Self::new(ErrorKind::Failed, error.to_string());
+                ours.with_hint(Hint::RaiseMemory)
+            }
             other => Self::new(ErrorKind::Failed, other.to_string()),
         }
     }

@@ -16,7 +16,9 @@ pub enum Hint {
     NameSource,
     /// Name the data directory of a node, which can do everything.
     NameNode,
-    /// The same, or replay transactions of the bundle.
+    /// The same, or a JSON-RPC server.
+    NameNodeOrServer,
+    /// The data directory, or replay transactions of the bundle.
     ReplayBundle,
     /// Name the chain id.
     NameChainId,
@@ -52,8 +54,8 @@ pub enum Hint {
         /// The newest range of blocks that exist.
         newest: BlockRange,
     },
-    /// Index only blocks that exist.
-    IndexExisting {
+    /// Build an index or a lake of blocks that exist.
+    StoreExisting {
         /// The newest range of blocks that exist.
         newest: BlockRange,
     },
@@ -80,6 +82,8 @@ pub enum Hint {
     WriteToFile,
     /// Reduce the size of the graph.
     NarrowGraph,
+    /// Allow more memory.
+    RaiseMemory,
     /// Give the parameters of a saved query.
     GiveParameters(Box<Parameters>),
     /// List the saved queries.
@@ -92,6 +96,9 @@ impl fmt::Display for Hint {
             Self::Text(text) => text,
             Self::NameSource => "name the data directory of a node, or another source",
             Self::NameNode => "name the data directory of a reth node",
+            Self::NameNodeOrServer => {
+                "name the data directory of a reth node, or a JSON-RPC server"
+            }
             Self::ReplayBundle => {
                 "name the data directory of a reth node, or replay the transactions of the bundle"
             }
@@ -121,8 +128,8 @@ impl fmt::Display for Hint {
             Self::AskExisting { newest } => {
                 return write!(f, "ask for blocks that exist: {newest}");
             }
-            Self::IndexExisting { newest } => {
-                return write!(f, "index only blocks that exist: {newest}");
+            Self::StoreExisting { newest } => {
+                return write!(f, "store only blocks that exist: {newest}");
             }
             Self::NameRoot => "give at least one root",
             Self::ChooseDirection => "choose one direction, out or in",
@@ -141,6 +148,7 @@ impl fmt::Display for Hint {
                 "reduce hops, degree or edges, or raise the smallest amount; or write DOT, GraphML \
                  or GEXF and open it in Gephi"
             }
+            Self::RaiseMemory => "allow more memory",
             Self::GiveParameters(of) => {
                 let all = [&of.required[..], &of.optional].concat();
                 return write!(f, "parameters of `{}`: {}", of.query, all.join(", "));

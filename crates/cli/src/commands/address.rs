@@ -5,7 +5,8 @@ mod json;
 use super::{Context, names::Names};
 use crate::{
     args::{BlockArgs, NameArgs, StateBlockArgs},
-    output::{number, print_json, print_page},
+    json_args::JsonArgs,
+    output::{number, print_page},
     table::{self, Page, View, thousands},
     transfer_tables,
 };
@@ -64,15 +65,14 @@ pub(crate) struct AddressArgs {
     #[command(flatten)]
     names: NameArgs,
 
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: JsonArgs,
 }
 
 const EXAMPLES: &str = "\
 Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph address 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0
-    $ txgraph address 0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c
+    $ txgraph address 0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c -o address.json
 ";
 
 /// Runs the command.
@@ -99,6 +99,7 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
         query = query.block(block);
     }
     let labels = args.names.labels.read(&source, terminal)?;
+    let outputs = args.output.open(&context.global.config()?)?;
     let found = query.run()?;
     terminal.stats.phase("read");
     terminal.blocks(&found.request.blocks);
@@ -122,16 +123,17 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
     let view = Shown(Names::read(
         lists, labels, &source, tokens, blocks, terminal,
     )?);
-    if args.json {
+    let document = || -> Result<_> {
         let mut metadata = found.metadata(&source)?;
         metadata.add_names(Some(&view.0.tokens), Some(&view.0.labels));
-        print_json(&view.as_json(&found, &metadata))?
-    } else {
+        Ok(view.as_json(&found, &metadata))
+    };
+    if outputs.write(document, terminal)? {
         print_page(&view.text(&found))?;
         let tables = view.tables(&found, terminal.width());
         if !tables.text.is_empty() {
             print_page("\n")?;
-            transfer_tables::print(&tables, terminal)?;
+            transfer_tables::print_with(&tables, "--json", terminal)?;
         }
     }
     let is_indexed = source.is_indexed(&found.request);

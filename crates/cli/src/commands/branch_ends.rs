@@ -5,7 +5,9 @@ use crate::{
     output::{Terminal, listed_of, number},
 };
 use txgraph::{
-    BlockRanges, BranchEnd, BranchEnds, Direction, EndReason, Unseen, parse::SearchArgs, printable,
+    BlockRanges, BranchEnd, BranchEnds, Direction, EndReason, Unseen,
+    parse::{SearchArgs, SelectionArgs},
+    printable,
 };
 
 /// Prints a line for each kind of end.
@@ -55,10 +57,10 @@ pub(crate) fn note(
             EndReason::Contract => line(
                 "at contracts without a further matching transfer",
                 end,
-                if search.selection.with_internal {
-                    hints::CONTRACT_KEEPS
-                } else {
+                if lacks_internal(&search.selection) {
                     hints::CONTRACT_ENDS
+                } else {
+                    hints::CONTRACT_KEEPS
                 },
                 terminal,
             ),
@@ -80,6 +82,18 @@ pub(crate) fn note(
             EndReason::LastHop => line("at the last hop", end, hints::MORE_HOPS, terminal),
         }
     }
+}
+
+/// Whether coins that contracts pass on are not read, and would match.
+fn lacks_internal(selection: &SelectionArgs) -> bool {
+    let mut words = selection.token.iter().flat_map(|list| list.split(','));
+    let is_coin = |word: &str| {
+        let word = word.trim();
+        ["eth", "native", "all"]
+            .iter()
+            .any(|coin| word.eq_ignore_ascii_case(coin))
+    };
+    !selection.with_internal && (selection.token.is_empty() || words.any(is_coin))
 }
 
 /// Prints what the query names, and no transfer has.

@@ -176,7 +176,7 @@ fn show(args: &StatementArgs, source: &Source, context: &Context<'_>) -> Result<
         };
         for file in pages {
             let report = page::report(&statement, &chosen, &names, source)?;
-            file.write(&html::text(&report), terminal)?;
+            file.write(html::text(&report).as_bytes(), terminal)?;
         }
         if is_shown {
             names.print(&chosen, terminal)?;

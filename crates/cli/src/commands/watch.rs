@@ -21,7 +21,10 @@ use txgraph::{
 /// its data directory.
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[command(after_long_help = EXAMPLES)]
+#[command(
+    after_long_help = EXAMPLES,
+    mut_arg("blocks", |arg| arg.help(BLOCKS).long_help(format!("{BLOCKS}\n\n{SAME_RANGES}")))
+)]
 pub(crate) struct WatchArgs {
     /// The addresses
     ///
@@ -63,6 +66,11 @@ pub(crate) struct WatchArgs {
     #[serde(flatten)]
     columns: ColumnArgs,
 }
+
+/// The help of `--blocks`, which has another default than in other commands.
+const BLOCKS: &str = "Blocks or dates up to the tip, e.g. -100:, 2024-01-01: [default: the next]";
+const SAME_RANGES: &str =
+    "`txgraph transfers --help` explains ranges. The blocks are printed on stderr.";
 
 const EXAMPLES: &str = "\
 The blocks begin with the next one that the node stores, or with those of --blocks or --since, which

@@ -24,7 +24,7 @@ impl DocumentFile {
     }
 
     /// Writes the document, and says so.
-    pub(crate) fn write(self, text: &str, terminal: &Terminal) -> Result<()> {
+    pub(crate) fn write(self, text: &[u8], terminal: &Terminal) -> Result<()> {
         write_whole(self.out, &self.path, text)?;
         let bytes = number(text.len() as u64, "byte", "bytes");
         terminal.note(format_args!("wrote {} ({bytes})", self.path.display()));
@@ -33,8 +33,8 @@ impl DocumentFile {
 }
 
 /// Writes a whole text to a file, which then gets its name.
-pub(crate) fn write_whole(mut out: LineWriter, path: &Path, text: &str) -> Result<()> {
-    let written = out.write_all(text.as_bytes());
+pub(crate) fn write_whole(mut out: LineWriter, path: &Path, text: &[u8]) -> Result<()> {
+    let written = out.write_all(text);
     written.map_err(|error| Error::io(path, error))?;
     out.finish()?;
     Ok(())

@@ -115,8 +115,10 @@ fn a_report_has_everything_and_no_markup_from_outside() {
     let names: Vec<_> = (page.split("not shown here").skip(1))
         .map(|text| text.split('<').next().unwrap_or_default())
         .collect();
-    assert_eq!(names.len(), 1, "{names:?}");
+    assert_eq!(names.len(), 2, "{names:?}");
     assert!(names[0].ends_with(": answers/patterns/analysis.json"));
+    assert!(names[1].ends_with(": answers/03-address/address.json"));
+    assert!(page.contains("Parameters and evidence, from address.json"));
     // The hashes of the files are in the report.
     let answer = sample.read_json("c/answers/patterns/answer.json");
     for file in answer["files"].as_array().unwrap() {
@@ -215,7 +217,7 @@ fn slots_and_their_history_are_kept() {
     done.says("02-storage: txgraph storage --history --blocks=0:41 0xd601");
     done.says("03-storage: txgraph storage --history --blocks=31:41 0xd601");
     done.says("04-approvals: txgraph approvals --blocks=31:41 -o");
-    done.says("05-address: txgraph address --blocks=0:41 --block=40 0x4545");
+    done.says("05-address: txgraph address --blocks=0:41 -o address.json -o - --block=40 0x4545");
 }
 
 #[test]
@@ -294,6 +296,16 @@ fn a_failure_leaves_no_answer() {
     ] {
         sample.fails(line, status, why);
     }
+    // The errors of the command are shown, also if its notes are not.
+    let args = ["case", "add", "c", "--quiet", "--", "graph", "-r", ROOT];
+    let no_graphviz = run(sample
+        .command()
+        .env("PATH", sample.folder.path())
+        .args(args));
+    no_graphviz
+        .ended(1)
+        .says("needs Graphviz\nhint: install it")
+        .says("the command ended with status 1");
     assert_eq!(fs::read_dir(sample.path("c/answers")).unwrap().count(), 0);
     assert_eq!(
         sample.read_json("c/case.json")["answers"],

@@ -86,19 +86,21 @@ fn amounts_are_maximum_flows_of_all_transfers() {
 fn amounts_are_shown_to_people() {
     let sample = Sample::small();
     let found = sample.ok(&format!("path {PEEL} --max-flow"));
-    let title =
-        "At most 2,940.59514 USD6 can have gone within 6 transfers, bounded by 1 transfer\n";
+    let title = "At most 2,940.59514 USD6 can have gone without swaps within 6 transfers, bounded by 1 transfer\n";
     assert!(found.stdout.starts_with(title), "{found:?}");
     found.prints("note: 6 transfers can have carried it");
     found.prints("note: not searched: swaps");
     found.prints("note: not searched: ETH that moves inside transactions");
     let all = sample.ok(&format!("path {PEEL} -n all --max-flow -t {USD6}"));
-    all.prints("At most 2,940.59514 USD6 can have gone, bounded by 1 transfer\n");
+    all.prints("At most 2,940.59514 USD6 can have gone without swaps, bounded by 1 transfer\n");
     assert!(!all.stdout.contains("ETH"), "{all:?}");
+    let any_order = sample.ok(&format!("path {PEEL} --max-flow --any-order"));
+    any_order.prints("without swaps within 6 transfers, in any order, bounded by 1 transfer\n");
+    any_order.prints("note: 6 transfers would carry it, if each was after the one before");
     let back: Vec<_> = PEEL.split_whitespace().rev().collect();
     let none = sample.ok(&format!("path {} --max-flow", back.join(" ")));
     none.prints(
-        "nothing can have gone from 0x5149f9591aD4bBa78320C6E8F09fcA122bd2441E to 0x4545Aa",
+        "nothing can have gone without swaps from 0x5149f9591aD4bBa78320C6E8F09fcA122bd2441E to ",
     );
     none.prints("not searched: the other direction");
     none.prints("not searched: swaps");

@@ -191,8 +191,7 @@ pub(crate) fn ok(folder: &Path, line: &str) -> Run {
 
 /// An entry of a folder whose name ends so.
 pub(crate) fn entry(folder: &Path, end: &str) -> PathBuf {
-    let entries = fs::read_dir(folder).unwrap();
-    let mut paths = entries.map(|entry| entry.unwrap().path());
+    let mut paths = fixtures::paths_in(folder).into_iter();
     let is_it = |path: &PathBuf| path.to_str().unwrap().ends_with(end);
     paths.find(is_it).unwrap()
 }

@@ -6,7 +6,7 @@ use crate::harness::{CHAIN, Run, Sample, ask, rows, run};
 use serde_json::Value;
 use txgraph_testkit::{
     fixtures::number,
-    naive,
+    naive, or_skip,
     rpc::{Fault, RpcServer},
 };
 
@@ -417,9 +417,7 @@ fn reorganizations_above_the_files_are_read_again() {
 
 #[test]
 fn settings_name_the_head() {
-    let Some(sample) = samples().pop() else {
-        return;
-    };
+    let sample = or_skip!(samples().pop());
     let (server, _head) = server(&sample);
     let count = |run: Run| run.ended(0).rows().len();
     let line = "transfers -q -b 120: -f csv -o -";

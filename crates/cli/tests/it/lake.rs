@@ -194,8 +194,8 @@ fn hints_lead_to_queries_that_a_lake_answers() {
             run.stderr
         };
         for (lake, kind, reason) in [
-            ("x.lake", "internal", "cannot replay"),
-            ("x.lake", "fee", "cannot replay"),
+            ("x.lake", "internal", "built without internal transfers"),
+            ("x.lake", "fee", "built without internal transfers"),
             ("y.lake", "fee", "a lake does not contain them"),
         ] {
             let text = refused(lake, kind);
@@ -223,7 +223,7 @@ fn errors_have_the_right_status() {
     failed(
         "transfers --source lake:x.lake --with-internal -o x.csv",
         2,
-        "cannot replay",
+        "built without internal transfers",
     );
     failed(
         "transfers --source lake:x.lake --check-roots -o x.csv",

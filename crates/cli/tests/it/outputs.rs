@@ -1,7 +1,7 @@
 //! Where commands refuse to write: into the data directory, into one file twice, and over
 //! files that exist.
 
-use crate::harness::{self, CHAIN, ROOT, Run, Sample, run};
+use crate::harness::{self, CHAIN, PEEL, ROOT, Run, Sample, run};
 use std::{fs, os::unix::fs::symlink, path::Path};
 
 /// Every verb that writes files, with `OUT` for the file.
@@ -281,6 +281,37 @@ fn several_files_are_written_at_once() {
         ] {
             sample.fails(&format!("{query} {outputs}"), 2, message);
             assert!(!sample.path("x.csv").exists());
+        }
+    }
+}
+
+/// Files have the document of `--json`, and standard output has what was asked for.
+#[test]
+fn answers_about_addresses_are_also_files() {
+    let sample = Sample::small();
+    for line in [
+        format!("path {PEEL}"),
+        format!("path {PEEL} --max-flow"),
+        format!("common {PEEL}"),
+        format!("address {ROOT}"),
+    ] {
+        let printed = |options: &str| sample.ok(&format!("{line} -q {options}")).stdout;
+        let (text, json) = (printed(""), printed("--json"));
+        assert_eq!(printed("-o a.json"), "");
+        assert_eq!(printed("-o b.json -o -"), text);
+        assert_eq!(printed("-o b.json --json --overwrite"), json);
+        for name in ["a.json", "b.json"] {
+            assert_eq!(sample.read(name), json, "{line}");
+        }
+        sample.fails(&format!("{line} -o a.json"), 1, "a.json: already exists");
+        sample.fails(&format!("{line} -o a.csv"), 2, "name a file .json");
+        let inside = sample.fixture.path().join("a.json");
+        let run = sample.run(&format!("{line} -o {}", inside.display()));
+        assert_refused(&run, &line);
+        sample.ok(&format!("{line} --explain -o c.json"));
+        assert!(line.starts_with("address") || !sample.path("c.json").exists());
+        for name in ["a.json", "b.json"] {
+            fs::remove_file(sample.path(name)).unwrap();
         }
     }
 }

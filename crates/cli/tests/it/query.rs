@@ -12,13 +12,9 @@ use txgraph_testkit::{fixtures, says};
 /// Every case: query, path without extension, arguments.
 fn cases() -> Vec<(String, PathBuf, Vec<String>)> {
     let mut cases = Vec::new();
-    for folder in fs::read_dir(fixtures::testdata().join("golden/queries")).unwrap() {
-        let folder = folder.unwrap().path();
+    for folder in fixtures::paths_in(&fixtures::testdata().join("golden/queries")) {
         let query = folder.file_name().unwrap().to_str().unwrap().to_owned();
-        for file in fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-        {
+        for file in fixtures::paths_in(&folder) {
             if file
                 .extension()
                 .is_some_and(|extension| extension == "toml")

@@ -1,6 +1,6 @@
 //! `txgraph case` on cases of other people: everything in them can be made up.
 
-use crate::harness::{ROOT, Sample, USD6};
+use crate::harness::{ROOT, Sample, USD6, run, words};
 use alloy_primitives::hex;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -97,6 +97,9 @@ fn a_rerun_uses_no_server_index_or_configuration_of_the_record() {
         "--head=http://127.0.0.1:9/key",
         "--config=other.toml",
         "--source=rpc:http://127.0.0.1:9/",
+        "--source=lake:s3://bucket/x",
+        "--source=csv:c/labels.csv",
+        "--datadir.static-files=c/answers",
         "--threads=2"
     ]);
     forge(&sample, |record| record["options"] = options.clone());
@@ -120,6 +123,31 @@ fn a_rerun_uses_no_server_index_or_configuration_of_the_record() {
         added.push("--index=./idx".into());
     });
     sample.fails("case verify c --rerun", 1, "options of every command");
+}
+
+/// A case can have files beside its answers.
+#[test]
+fn a_configuration_in_a_case_is_used_only_if_it_is_named() {
+    let sample = case();
+    fs::write(sample.path("c/txgraph.toml"), "[run]\nindex = 'idx'\n").unwrap();
+    sample.ok("case verify c --rerun");
+    let inner = sample.path("c/answers/01-graph");
+    fs::copy(sample.path("c/txgraph.toml"), inner.join("txgraph.toml")).unwrap();
+    let in_folder = |folder: &str, line: &str| {
+        let mut command = sample.command();
+        run(command.args(words(line)).current_dir(sample.path(folder)))
+    };
+    for (folder, line) in [
+        ("c", "case verify . --rerun"),
+        ("c", "transfers"),
+        ("c/answers/01-graph", "transfers"),
+    ] {
+        let refused = in_folder(folder, line).ended(2);
+        refused.says("txgraph.toml: this configuration is in the case /");
+        refused.says("name it: --config txgraph.toml");
+    }
+    let named = in_folder("c", "transfers --config txgraph.toml");
+    named.ended(1).says("idx");
 }
 
 #[test]

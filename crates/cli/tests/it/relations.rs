@@ -279,7 +279,7 @@ fn no_route_is_stated_with_what_was_not_searched() {
     assert_eq!(stated.collect::<Vec<_>>(), lines);
 
     let of_one = sample.ok(&format!("path {PEEL} --max-degree 0 -t native -q"));
-    of_one.prints("not searched: other tokens, and swaps (leave --token out)");
+    of_one.prints("not searched: other tokens, and swaps for them (leave --token out)");
 
     let metadata = &json["metadata"];
     assert_eq!(metadata["command"], "path");
@@ -403,6 +403,31 @@ fn routes_say_what_can_have_flowed() {
     assert!(remarked.len() > 1, "{remarked:?}");
 }
 
+/// A contract can log transfers of every address. Contracts, such as pools, sign nothing.
+#[test]
+fn transfers_that_their_senders_did_not_sign_are_remarked() {
+    for sample in Sample::full() {
+        let Some(planted) = sample.fixture.truth["scenarios"].get("address-poisoning") else {
+            continue;
+        };
+        let role = |name: &str| planted[name].as_str().unwrap();
+        let path = format!("path {} {}", role("victim"), role("lookalike"));
+        let remark = format!(
+            "transfer 1 was signed by {}, not by its sender",
+            role("attacker")
+        );
+        let printed = sample.ok(&path).stdout.to_lowercase();
+        assert!(printed.contains(&remark), "{printed}");
+        let found = as_json(&sample, &path);
+        let remarks = found["remarks"]["shortest"].to_string().to_lowercase();
+        assert!(remarks.contains(&remark), "{found}");
+        // The victim then paid to it.
+        let paid = sample.ok(&format!("{path} -t {}", role("token")));
+        paid.prints("Shortest and earliest route, 1 transfer");
+        assert!(!paid.stdout.contains("was signed by"), "{paid:?}");
+    }
+}
+
 /// A planted sum is sold over two pools to another account, and from there for coins.
 #[test]
 fn a_route_goes_through_swaps() {
@@ -417,6 +442,10 @@ fn a_route_goes_through_swaps() {
             assert_eq!(swap["given"], edge["value"], "{found}");
             assert_eq!(swap["address"], edge["from"], "{found}");
         }
+        assert!(
+            !found["remarks"].to_string().contains("was signed by"),
+            "{found}"
+        );
         assert_eq!(swaps[1]["to_address"], middle);
         assert_eq!(swaps[2]["to_address"], end);
         // Coins are paid without a log.

@@ -221,6 +221,18 @@ fn a_sum_is_followed_through_swaps() {
         assert!(!before.contains_key(&end));
         let listed = sample.ok(&format!("analyze taint {line} --table swaps -f csv"));
         listed.says("were given for others in 1 swap");
+        // Coins inside transactions are no transfers of a token.
+        let whole = format!("analyze taint -r {source} -f csv");
+        for (tokens, is_hinted) in [("", true), ("-t eth,", true), ("-t ", false)] {
+            let token = match tokens {
+                "" => String::new(),
+                _ => text(&scenario["token"]),
+            };
+            let run = sample.ok(&format!("{whole} {tokens}{token}"));
+            run.says("contracts without a further matching transfer");
+            let hinted = run.stderr.contains("add --with-internal");
+            assert_eq!(hinted, is_hinted, "{run:?}");
+        }
         let listed = listed.rows();
         let line = format!("{line} --through-swaps --with-internal {CHAIN}");
         let found = ends(&sample, &line);
@@ -364,4 +376,6 @@ fn only_a_node_executes() {
         "analyze taint {source} -n all --method execution -r 0xa000000000000000000000000000000000000000"
     );
     sample.fails(&line, 2, "this source cannot replay");
+    let line = line.replace("--method execution", "--memory 1K");
+    sample.fails(&line, 1, "hint: or pass a larger --memory");
 }

@@ -1,8 +1,17 @@
 //! The source that an index or a lake is built from.
 
-use crate::{Result, source::RethNode};
+use crate::{Error, Hint, Result, source::RethNode};
 use txgraph_stored::{Additions, BuildSource};
 use txgraph_transfers::{AllLogged, InternalSource};
+
+/// The error of a build. An index or a lake cannot have gaps, so the hint is another one.
+pub(super) fn hint_for_build(error: impl Into<Error>) -> Error {
+    let error = error.into();
+    match error.hint {
+        Some(Hint::AllowPartial { newest }) => error.with_hint(Hint::StoreExisting { newest }),
+        _ => error,
+    }
+}
 
 impl RethNode {
     /// Calls `work` with what an index or a lake is made from.

@@ -1,5 +1,6 @@
 //! The index of a node: building it, keeping it, and checking it.
 
+use super::build_source::hint_for_build;
 use crate::{
     Capability, Error, Hint, IndexChoice, Result, Source,
     source::{Backend, RethNode},
@@ -151,14 +152,6 @@ pub struct DeletedIndex {
     pub foreign: Vec<OsString>,
 }
 
-/// An index cannot have gaps that its build did not ask for, so the hint is another one.
-fn hint_for_build(error: Error) -> Error {
-    match error.hint {
-        Some(Hint::AllowPartial { newest }) => error.with_hint(Hint::IndexExisting { newest }),
-        _ => error,
-    }
-}
-
 /// The index of a source. See [`Source::index`].
 #[derive(Clone, Copy, Debug)]
 pub struct IndexHandle<'s> {
@@ -212,8 +205,7 @@ impl IndexHandle<'_> {
         };
         self.node.with_build_source(additions, |origin| {
             let options = self.with_memory(options);
-            txgraph_index::build(&directory, origin, &options)
-                .map_err(|error| hint_for_build(error.into()))
+            txgraph_index::build(&directory, origin, &options).map_err(hint_for_build)
         })
     }
 

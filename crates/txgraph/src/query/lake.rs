@@ -1,5 +1,6 @@
 //! Lakes: building them from a source, keeping them, and checking them.
 
+use super::build_source::hint_for_build;
 use crate::{Capability, Error, Result, RunControl, Source};
 use std::path::{Path, PathBuf};
 use txgraph_lake::{CompactReport, Lake, Status};
@@ -39,7 +40,7 @@ impl LakeHandle<'_> {
     /// If the source cannot be read, or the directory cannot be written.
     pub fn build(&self, options: &BuildOptions, internal: bool) -> Result<BuildReport> {
         self.with_build_source(internal, |origin| {
-            Ok(txgraph_lake::build(&self.directory, origin, options)?)
+            txgraph_lake::build(&self.directory, origin, options).map_err(hint_for_build)
         })
     }
 
@@ -51,7 +52,13 @@ impl LakeHandle<'_> {
     pub fn append(&self, options: &BuildOptions) -> Result<BuildReport> {
         let internal = Lake::open(&self.directory)?.has_internal();
         self.with_build_source(internal, |origin| {
-            Ok(txgraph_lake::append(&self.directory, origin, options)?)
+            let appended = txgraph_lake::append(&self.directory, origin, options);
+            appended.map_err(|error| match Error::from(error) {
+                error if error.gaps.is_some() => error.hint(
+                    "a lake has no gaps: append from a source with these blocks, or build another lake",
+                ),
+                error => error,
+            })
         })
     }
 

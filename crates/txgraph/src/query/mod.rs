@@ -18,6 +18,7 @@ mod malformed;
 mod measure;
 mod neighbors;
 mod newest;
+mod path_signers;
 mod paths;
 mod patterns;
 mod query_metadata;
@@ -46,6 +47,7 @@ pub use logs::{LogFilter, NodeLog};
 pub use malformed::{MalformedLog, MalformedLogs};
 pub use measure::Measure;
 pub use neighbors::{NeighborEdge, NeighborEdges, Neighbors};
+pub use path_signers::OtherSigners;
 pub use paths::{flows_as_json, route_remarks, routes_cut_words};
 pub use replay::{
     AccountState, BlockState, Call, CallResult, PreparedReplay, Replay, ReplaySummary, SlotState,

@@ -75,6 +75,11 @@ impl Backend for LakeFolder {
         self.lake.has_internal()
     }
 
+    fn why_no_internal(&self) -> Option<String> {
+        let why = "the lake was built without internal transfers; build another one with them";
+        Some(why.to_owned())
+    }
+
     fn protected_paths(&self) -> &ProtectedPaths {
         &self.protected
     }

@@ -55,7 +55,8 @@ struct Written {
 }
 
 /// Runs a command with `folder`, an absolute path, as the folder of its outputs. Standard output
-/// and standard error become files there. With `shown`, standard error is also shown.
+/// and standard error become files there. Standard error is also shown if `shown` is set, or if the
+/// command fails.
 pub(super) fn run(
     args: &[String],
     folder: &Path,
@@ -93,8 +94,12 @@ pub(super) fn run(
     if context.terminal.cancel.is_canceled() {
         return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
     }
-    check(status)?;
     kept.map_err(failed)?;
+    check(status).inspect_err(|_| {
+        let log = fs::read_to_string(folder.join(STDERR)).unwrap_or_default();
+        let lines = log.lines().filter(|_| !shown);
+        lines.for_each(|line| progress::say(format_args!("{line}")));
+    })?;
     let seconds = start.elapsed().as_secs_f64();
     let text = fs::read(&stats).map_err(failed)?;
     fs::remove_file(&stats).map_err(failed)?;

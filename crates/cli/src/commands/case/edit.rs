@@ -2,10 +2,10 @@
 
 use super::{
     NewArgs, NoteArgs,
-    folder::{CASE, Folder, Note, now},
+    folder::{Folder, Note, now},
     labels,
 };
-use crate::{commands::Context, output::number};
+use crate::{args::CASE_FILE, commands::Context, output::number};
 use std::{
     fs,
     io::{self, Read},
@@ -38,7 +38,7 @@ pub(super) fn make(args: &NewArgs, context: &Context<'_>) -> Result<()> {
     folder.save()?;
     context.terminal.note(format_args!(
         "made {}; `txgraph case add` adds answers",
-        path.join(CASE).display()
+        path.join(CASE_FILE).display()
     ));
     Ok(())
 }

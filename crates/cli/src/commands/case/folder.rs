@@ -3,7 +3,7 @@
 use super::answer::{
     Answer, FileRecord, LABELS, RECORD, check_regular, is_file_name, is_name, names,
 };
-use crate::document::write_whole;
+use crate::{args::CASE_FILE, document::write_whole};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     fs::{self, File},
@@ -14,9 +14,6 @@ use txgraph::{CancelFlag, Error, ErrorKind, LineWriter, Result, parse::utc};
 
 /// The version of the files.
 const VERSION: u32 = 1;
-
-/// The file name of the record of a case.
-pub(super) const CASE: &str = "case.json";
 
 /// The record of a case.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -77,7 +74,7 @@ impl Folder {
 
     /// Opens a case to read it.
     pub(super) fn open(path: &Path) -> Result<Self> {
-        let file = path.join(CASE);
+        let file = path.join(CASE_FILE);
         if !file.is_file() {
             let message = format!("{}: this folder is not a case", path.display());
             return Err(Error::usage(message).hint("`txgraph case new DIR` makes one"));
@@ -115,7 +112,7 @@ impl Folder {
     pub(super) fn save(&mut self) -> Result<()> {
         let labels = FileRecord::of(&self.path.join(LABELS), LABELS)?;
         self.case.labels_sha256 = Some(labels.sha256);
-        write_json(&self.path.join(CASE), &self.case, true)
+        write_json(&self.path.join(CASE_FILE), &self.case, true)
     }
 
     /// The folder of the answers.
@@ -224,5 +221,5 @@ pub(super) fn write_json(path: &Path, value: &impl Serialize, overwrite: bool) -
 /// Writes a text file, which gets its name when it is complete.
 pub(super) fn write(path: &Path, text: &str, overwrite: bool) -> Result<()> {
     let out = LineWriter::new(&path.to_path_buf().into(), overwrite)?;
-    write_whole(out, path, text)
+    write_whole(out, path, text.as_bytes())
 }

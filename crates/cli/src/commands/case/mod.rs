@@ -65,9 +65,9 @@ struct NewArgs {
 /// Run a command of txgraph, and keep its answer in the case
 ///
 /// Prints what the command prints, and keeps it with the files that the command writes. Names of
-/// -o and --vertices are files of the answer. Without -o and -f, `graph` keeps an SVG and a CSV,
-/// `transfers` a CSV, and `analyze`, `statement` and `approvals` a JSON file. The labels of the
-/// case are used. A command that fails leaves no answer, and its exit status is passed on.
+/// -o and --vertices are files of the answer. Without -o, -f and --json, `graph` keeps an SVG and a
+/// CSV, `transfers` a CSV, and most other commands a JSON file. The labels of the case are used. A
+/// command that fails leaves no answer, and its exit status is passed on.
 ///
 /// Options of every command, such as --datadir, can also be given before `--`. They belong to
 /// the machine and not to the query: `verify --rerun` can be given others.
@@ -179,7 +179,7 @@ struct VerifyArgs {
     /// The commands ask for the blocks of their answers, also if the chain has grown since. Lines of
     /// standard error are compared without times. A file that cannot be compared is named, and the exit
     /// status is 1. --datadir, --source and other options take the place of recorded ones. Recorded
-    /// servers, --index and --config are not used.
+    /// servers, buckets, files of the case, --index and --config are not used.
     #[arg(long)]
     rerun: bool,
 }

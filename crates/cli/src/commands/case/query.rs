@@ -160,7 +160,7 @@ impl Query {
     /// The outputs that are kept if the command names none, and the labels of the case.
     pub(super) fn additions(&self, has_labels: bool) -> Result<Vec<String>> {
         let mut words = Vec::new();
-        let is_chosen = ["output", "format", "vertices"]
+        let is_chosen = ["output", "format", "vertices", "json"]
             .iter()
             .any(|id| self.is_given(id));
         if !is_chosen {
@@ -181,16 +181,18 @@ impl Query {
             let query = QueryFile::open(&name)?.resolve(&set)?;
             query.command().clone_into(&mut command);
         }
-        let words: &[&str] = match command.as_str() {
-            "graph" => &["-o", "graph.svg", "-o", "graph.csv"],
-            "transfers" => &["-o", "transfers.csv"],
-            "analyze" => &["-o", "analysis.json", "-o", "-"],
-            "statement" => &["-o", "statement.json", "-o", "-"],
-            "approvals" => &["-o", "approvals.json", "-o", "-"],
-            "holders" => &["-o", "holders.json", "-o", "-"],
+        let document = format!("{command}.json");
+        let files: &[&str] = match command.as_str() {
+            "graph" => &["graph.svg", "graph.csv"],
+            "transfers" => &["transfers.csv"],
+            "analyze" => &["analysis.json", "-"],
+            "path" | "common" | "address" | "statement" | "approvals" | "holders" => {
+                &[document.as_str(), "-"]
+            }
             _ => &[],
         };
-        let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let words = files.iter().flat_map(|file| ["-o", file]);
+        let mut words: Vec<String> = words.map(str::to_owned).collect();
         let has_columns = ["graph", "transfers"].contains(&command.as_str());
         if has_columns && !self.is_given("columns") && !self.is_given("merge") {
             let labels = if has_labels {

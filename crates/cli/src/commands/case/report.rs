@@ -3,12 +3,13 @@
 use super::{
     ReportArgs,
     answer::{Answer, FileRecord, LABELS, RECORD, check_regular},
-    folder::{CASE, Folder},
+    folder::Folder,
     labels::LabelFile,
     markdown, method,
     section::{file_table, heading, method_row, notes, section},
 };
 use crate::{
+    args::CASE_FILE,
     commands::Context,
     document::{DocumentFile, Grid, Part, Report, html},
     output::number,
@@ -42,7 +43,7 @@ pub(super) fn run(args: &ReportArgs, context: &Context<'_>) -> Result<()> {
     }
     let file = DocumentFile::create(path, args.overwrite, &context.global.config()?)?;
     let report = report(&folder, &context.terminal.cancel)?;
-    file.write(&text(&report, is_markdown), context.terminal)
+    file.write(text(&report, is_markdown).as_bytes(), context.terminal)
 }
 
 fn text(report: &Report, is_markdown: bool) -> String {
@@ -153,7 +154,7 @@ fn labels(folder: &Folder) -> Result<Vec<Part>> {
 /// The list of all files, and how to verify them.
 fn files(folder: &Folder, answers: &[Answer]) -> Result<Vec<Part>> {
     let mut all = Vec::new();
-    for name in [CASE, LABELS] {
+    for name in [CASE_FILE, LABELS] {
         all.push(FileRecord::of(&folder.path.join(name), name)?);
     }
     for answer in answers {
@@ -166,7 +167,7 @@ fn files(folder: &Folder, answers: &[Answer]) -> Result<Vec<Part>> {
         }));
     }
     let text = format!(
-        "{CASE} has the hash of each {RECORD}, and {RECORD} the hashes of the files of the answer. \
+        "{CASE_FILE} has the hash of each {RECORD}, and {RECORD} the hashes of the files of the answer. \
          These commands compare all files, and run the commands again:"
     );
     Ok(vec![

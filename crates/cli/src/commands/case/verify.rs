@@ -13,14 +13,13 @@ use crate::{
     commands::Context,
     exit,
     output::{number, print_page},
-    progress,
 };
 use clap::Command;
 use serde_json::Value;
 use std::{collections::BTreeMap, fs, path::Path};
 use txgraph::{Error, ErrorKind, Result, SourceSpec, version};
 
-/// Options of a record that a rerun does not use: they can name what another person made or runs.
+/// Options of a record that a rerun never uses: they can name what another person made or runs.
 const NOT_USED: [&str; 3] = ["--index", "--head", "--config"];
 
 /// Options that describe a source. Another source takes the place of all.
@@ -41,6 +40,10 @@ pub(super) fn run(
     options: &[String],
     context: &Context<'_>,
 ) -> Result<()> {
+    if args.rerun {
+        // Before anything is read.
+        context.global.config()?;
+    }
     let folder = Folder::open(&args.folder)?;
     let answers = folder.checked(&context.terminal.cancel)?;
     for name in names(&folder.answers())? {
@@ -117,7 +120,7 @@ fn rerun(
         let message = "the record has options of every command among the arguments of the case";
         return Err(Error::new(ErrorKind::Failed, message));
     }
-    let shared = combined(&query.shared(), options);
+    let shared = combined(&query.shared(), options, &folder.path);
     let words: Vec<String> = (shared.iter().cloned())
         .chain(add::placed(&asked, &place))
         .collect();
@@ -128,11 +131,7 @@ fn rerun(
     context
         .terminal
         .note(format_args!("{}: {line}", answer.name));
-    let done = child::run(&words, &place, false, context).inspect_err(|_| {
-        let log = fs::read_to_string(place.join(STDERR)).unwrap_or_default();
-        log.lines()
-            .for_each(|line| progress::say(format_args!("{line}")));
-    })?;
+    let done = child::run(&words, &place, false, context)?;
     let mut found: BTreeMap<Same, Vec<String>> = BTreeMap::new();
     let in_other_words = !ranges.is_empty();
     let made = |file: &&FileRecord| ![STDERR, LABELS].contains(&file.name.as_str());
@@ -177,21 +176,34 @@ fn rerun(
     Err(Error::new(ErrorKind::Failed, words).hint(hint))
 }
 
-/// Options of every command. New ones take the place of old ones.
-fn combined(old: &[String], new: &[String]) -> Vec<String> {
+/// Options of every command. New ones take the place of old ones. Old ones that name a server, a bucket
+/// or a part of the case are not used.
+fn combined(old: &[String], new: &[String], case: &Path) -> Vec<String> {
     let name = |word: &String| word.split('=').next().unwrap_or_default().to_owned();
     let of_source = |word: &String| OF_SOURCE.contains(&name(word).as_str());
     let is_other = new
         .iter()
         .any(|word| ["--datadir", "--source"].contains(&name(word).as_str()));
     let is_kept = |word: &&String| {
-        let source = word.strip_prefix("--source=").map(SourceSpec::from);
-        let is_server = source.is_some_and(|source| source.kind() == "rpc");
-        let is_used = !NOT_USED.contains(&name(word).as_str()) && !is_server;
+        let (option, value) = word.split_once('=').unwrap_or((word, ""));
+        let source = match option {
+            "--source" => SourceSpec::from(value),
+            _ => SourceSpec::reth(value),
+        };
+        let place = source.location();
+        let is_remote = source.kind() == "rpc" || place.to_string_lossy().contains("://");
+        let is_foreign = is_remote || is_part(Path::new(place), case);
+        let is_used = !NOT_USED.contains(&name(word).as_str()) && !is_foreign;
         let is_replaced = new.iter().any(|other| name(other) == name(word));
         is_used && !is_replaced && !(is_other && of_source(word))
     };
     old.iter().filter(is_kept).chain(new).cloned().collect()
+}
+
+/// Whether a path is in a folder.
+fn is_part(path: &Path, folder: &Path) -> bool {
+    let paths = [path, folder].map(Path::canonicalize);
+    matches!(paths, [Ok(path), Ok(folder)] if path.starts_with(&folder))
 }
 
 /// An option of every command, without keys in a URL.
@@ -279,10 +291,10 @@ fn compare(
     if let [Ok(before), Ok(now)] = texts {
         let before = before.replace(&answer.program, &program);
         let is_same = || {
-            let documents = [&before, &now].map(|text| without_blocks(text));
+            let documents = [&before, &now].map(|text| without_reading(text, in_other_words));
             documents[0].is_some() && documents[0] == documents[1]
         };
-        if before == now || (in_other_words && is_same()) {
+        if before == now || is_same() {
             return Ok(Same::ButMetadata);
         }
     }
@@ -292,12 +304,21 @@ fn compare(
     Ok(if is_known { Same::No } else { Same::Unknown })
 }
 
-/// A JSON document whose metadata does not say how the blocks were written.
-fn without_blocks(text: &str) -> Option<Value> {
+/// A JSON document whose metadata does not say how many transfers were read, which an index changes; nor,
+/// with `in_other_words`, how the blocks were written, and what of them does not exist. Standard error, which
+/// is compared, too, has all warnings.
+fn without_reading(text: &str, in_other_words: bool) -> Option<Value> {
     let mut document: Value = serde_json::from_str(text).ok()?;
-    for path in ["/question", "/metadata/question"] {
-        if let Some(Value::Object(query)) = document.pointer_mut(path) {
-            query.remove("blocks");
+    let reading = [("scan/counts", "transfers")];
+    let words = [("question", "blocks"), ("scan", "caveats")];
+    let words = words.iter().filter(|_| in_other_words);
+    let removed: Vec<_> = reading.iter().chain(words).collect();
+    for metadata in ["", "/metadata"] {
+        for (place, key) in &removed {
+            let place = document.pointer_mut(&format!("{metadata}/{place}"));
+            if let Some(Value::Object(fields)) = place {
+                fields.remove(*key);
+            }
         }
     }
     Some(document)
