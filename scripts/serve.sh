@@ -25,6 +25,7 @@ serve_small
 for name in blocks receipts logs state; do
     zstd -dq "testdata/small/v2/$name.jsonl.zst" -o "$scratch/$name.jsonl"
 done
+cp testdata/small/v2/genesis.json "$scratch"
 say "asking $url"
 
 # Modules are found beside the file that imports them.

@@ -1,6 +1,6 @@
 """Asks a server with web3.py and typed-etherscan, and compares the answers with those of a node.
 
-Usage: clients.py URL FOLDER, where FOLDER has the node's answers, one JSON document a line.
+Usage: clients.py URL FOLDER, where FOLDER has the genesis and the node's answers, one JSON document a line.
 """
 
 import asyncio
@@ -21,6 +21,8 @@ def lines(name):
 blocks = lines("blocks")
 receipts = {it["transactionHash"]: it for line in lines("receipts") for it in line["receipts"]}
 last = len(blocks) - 1
+with open(f"{folder}/genesis.json", encoding="utf-8") as file:
+    allocated = {address for address, it in json.load(file)["alloc"].items() if int(it["balance"], 16) > 0}
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 
 
@@ -41,7 +43,7 @@ def with_web3():
 async def with_etherscan():
     client = Etherscan.new("any key", base_url=url)
     chain = str(Web3(Web3.HTTPProvider(url)).eth.chain_id)
-    named = {}
+    named, tokens = {}, set()
     for block in blocks:
         for it in block["transactions"]:
             created = receipts[it["hash"]]["contractAddress"]
@@ -51,6 +53,8 @@ async def with_etherscan():
     async with client:
         busiest = sorted(named.items(), key=lambda it: (-len(it[1]), it[0]))[:15]
         for address, hashes in busiest:
+            # What the genesis allocates comes first.
+            hashes = [f"GENESIS_{address[2:]}"] * (address in allocated) + hashes
             for sort in ("asc", "desc"):
                 # Pages are read up to the first that is short; each row is checked strictly.
                 paged = client.account.transactions_paged(chainid=chain, address=address, offset=6, sort=sort)
@@ -67,7 +71,26 @@ async def with_etherscan():
             expected = [(log["transactionHash"], int(log["data"], 16)) for log in logs]
             assert set(expected) <= set(found), (address, set(expected) - set(found))
             asked += 1
-    return asked
+            # Each token states the balance that the list has.
+            held = await client.account.address_token_balance_paged(chainid=chain, address=address, offset=2)
+            for row in held:
+                token = row["TokenAddress"]
+                balance = await client.account.token_balance(chainid=chain, contractaddress=token, address=address)
+                assert int(balance["result"]) == row["TokenQuantity"] > 0, (address, row)
+                info = await client.tokens.info(chainid=chain, contractaddress=token)
+                stated = [(it["tokenName"], it["symbol"], it["divisor"]) for it in info["result"]]
+                assert stated == [(row["TokenName"], row["TokenSymbol"], row["TokenDivisor"])], row
+                tokens.add(token)
+                asked += 3
+        for token in tokens:
+            count = await client.tokens.holder_count(chainid=chain, contractaddress=token)
+            holders = await client.tokens.holders(chainid=chain, contractaddress=token)
+            assert count["result"] == len(holders["result"]) > 0, token
+        countdown = await client.blocks.countdown(chain, blockno=last + 100)
+        assert countdown["result"]["RemainingBlock"] == 100
+        chains = await client.usage.chain_list()
+        assert [it["chainid"] for it in chains["result"]] == [chain]
+    return asked + 2 * len(tokens) + 2
 
 
 print(f"web3.py: {with_web3()} calls, all as the node")

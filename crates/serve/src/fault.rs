@@ -2,7 +2,7 @@
 
 use alloy_primitives::Bytes;
 use serde_json::{Value, json};
-use txgraph::ErrorKind;
+use txgraph::{Capability, ErrorKind, Hint};
 
 /// Why a request has no result.
 #[derive(Debug)]
@@ -42,7 +42,11 @@ pub(crate) enum Fault {
 pub(crate) type Answer<T> = Result<T, Fault>;
 
 impl From<txgraph::Error> for Fault {
-    fn from(error: txgraph::Error) -> Self {
+    fn from(mut error: txgraph::Error) -> Self {
+        // The request is right, but this server was started without the rules of the chain.
+        if error.hint == Some(Hint::NameChainFile) {
+            error.kind = ErrorKind::Unsupported(Capability::Replay);
+        }
         match error.kind {
             ErrorKind::Interrupted => Self::Late,
             _ => Self::Source(error),
@@ -59,6 +63,15 @@ impl Fault {
     /// Whether blocks or their parts are missing.
     pub(crate) const fn is_missing(&self) -> bool {
         matches!(self, Self::Source(error) if matches!(error.kind, ErrorKind::Unavailable))
+    }
+
+    /// Whether the server of the node may have what is not here.
+    pub(crate) const fn is_elsewhere(&self) -> bool {
+        match self {
+            Self::Method(_) | Self::NotHere(_) | Self::NodeOnly(_) => true,
+            Self::Source(error) => matches!(error.kind, ErrorKind::Unsupported(_)),
+            _ => false,
+        }
     }
 
     /// The code of JSON-RPC, as nodes use them.

@@ -120,7 +120,7 @@ pub(super) fn profile(query: &Query<'_>) -> Reply {
     found.put("sent", profile.sent.transfers);
     found.put("tokens", tokens);
     found.scan(&profile.scan);
-    found.internal(profile.request.filter.internal);
+    found.internal(given);
     let mut command = query.command(&format!("address {}", hex(of)));
     command.word("--json");
     found.command(command);
@@ -170,7 +170,7 @@ pub(super) fn neighbors(query: &Query<'_>) -> Reply {
     let tokens = tokens(query, shown, &mut found)?;
     found.put("tokens", tokens);
     found.scan(&answer.scan);
-    found.internal(given.flag("internal"));
+    found.internal(given);
     let mut command = query.command(&format!("analyze pairs -r {}", hex(of)));
     command.option("-d", direction.as_str());
     command.option("--order", "count");
@@ -219,6 +219,9 @@ pub(super) fn list(query: &Query<'_>) -> Reply {
     }
     command.option("-f", "jsonl");
     let both = from.and(to);
+    if let Some(to) = both {
+        command.keep_lines(&format!("\"to_address\":\"{}\"", hex(to)));
+    }
     let wanted = |it: &Transfer| both.is_none_or(|to| it.to_address == to);
     let page = Page {
         skip: usize::try_from(given.number("offset")).unwrap_or(usize::MAX),
@@ -237,12 +240,14 @@ pub(super) fn list(query: &Query<'_>) -> Reply {
     if more {
         found.lacks_rows("there are more transfers: ask with a larger `offset`");
     }
-    if skip > 0 {
-        found.lacks_rows(number(
+    match (skip, rows.is_empty() && !more) {
+        (0, _) => {}
+        (_, true) => found.lacks_rows("there are not more transfers than the `offset` skips"),
+        (skip, false) => found.lacks_rows(number(
             skip as u64,
             "transfer was skipped",
             "transfers were skipped",
-        ));
+        )),
     }
     let ends = rows.iter().flat_map(|it| [it.from_address, it.to_address]);
     found.put("labels", labels(query, ends));
@@ -250,9 +255,7 @@ pub(super) fn list(query: &Query<'_>) -> Reply {
     let tokens = tokens(query, shown, &mut found)?;
     found.put("tokens", tokens);
     found.scan(&page.scan);
-    found.internal(given.flag("internal"));
-    if both.is_none() {
-        found.command(command);
-    }
+    found.internal(given);
+    found.command(command);
     Ok(found)
 }

@@ -47,7 +47,7 @@ pub(super) fn graph(query: &Query<'_>) -> Reply {
     found.put("tokens", tokens);
     found.scan(&result.scan);
     found.limits(&result.limits);
-    found.internal(query.given.flag("internal"));
+    found.internal(query.given);
     Ok(found)
 }
 

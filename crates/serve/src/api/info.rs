@@ -11,7 +11,7 @@ use crate::{
 };
 use alloy_consensus::Transaction;
 use serde_json::{Value, json};
-use txgraph::{COIN_DECIMALS, Capability, NodeBlock, StoredTransaction, U256};
+use txgraph::{COIN_DECIMALS, Capability, NodeBlock, StoredTransaction, TransferFilter, U256};
 
 /// `/v1/info`.
 pub(super) fn info(query: &Query<'_>) -> Reply {
@@ -41,10 +41,15 @@ pub(super) fn info(query: &Query<'_>) -> Reply {
     found.put("index_has_internal", source.index_has_internal()?);
     let has_state = capabilities.contains(Capability::State) && !info.account_state.is_empty();
     found.put("has_state", has_state);
-    found.put(
-        "has_internal",
-        capabilities.contains(Capability::Replay) && has_state,
-    );
+    // A replay needs the rules of the chain, too.
+    let internal = source.transfer_source(&TransferFilter::with_internal(true));
+    found.put("has_internal", has_state && internal.is_ok());
+    if let (true, Err(error)) = (has_state, internal) {
+        let why = error.message;
+        found.lacks(format!(
+            "transfers inside of transactions are not known: {why}"
+        ));
+    }
     let newest = info.receipts.last();
     found.put(
         "blocks",

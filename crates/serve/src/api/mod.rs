@@ -39,6 +39,8 @@ pub(crate) const PREFIX: &str = "/v1/";
 /// The paths of answers that have other formats, too.
 const APPROVALS: &str = "/v1/approvals";
 const GRAPH: &str = "/v1/graph";
+/// The path of the answer that says whether there is an index.
+const INFO: &str = "/v1/info";
 const STATEMENT: &str = "/v1/statement";
 
 /// A request that was read.
@@ -68,6 +70,12 @@ impl Request {
             Form::File(AnalysisFormat::Table(_)) => openapi::CSV,
             Form::Answer | Form::File(_) => "application/json",
         }
+    }
+
+    /// Whether its answer stays the same as long as the newest block does. An index can appear at any time,
+    /// but gives the same answers.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.path != INFO
     }
 }
 
@@ -140,7 +148,7 @@ pub(crate) fn answer(ask: &Ask<'_>, names: &Names, request: &Request) -> Answer<
         "/v1/block" => info::block(&query)?,
         "/v1/common" => relations::common(&query)?,
         GRAPH => graph::graph(&query)?,
-        "/v1/info" => info::info(&query)?,
+        INFO => info::info(&query)?,
         "/v1/labels" => info::of_addresses(&query)?,
         "/v1/neighbors" => address::neighbors(&query)?,
         "/v1/path" => relations::path(&query)?,
@@ -213,6 +221,8 @@ fn hint(path: &str, hint: &Hint) -> String {
              `blocks={newest}`"
         ),
         Hint::AddInternal => "`internal=true` includes transfers inside of transactions".to_owned(),
+        Hint::ListBlocks => "`/v1/info` states which blocks exist".to_owned(),
+        Hint::NameChainFile => "start the server with the genesis file of the chain".to_owned(),
         Hint::ChooseDirection => "`direction=out` or `direction=in`".to_owned(),
         other => other.to_string(),
     }

@@ -96,12 +96,15 @@ pub(super) fn listed_tokens(
             None => coin(source.native_symbol()?),
             Some(token) => {
                 let known = list.lookup(chain_id, token);
+                let symbol = list.symbol(chain_id, token);
+                let name = sources.names.get(&token);
+                let is_named = symbol.is_some() || name.is_some();
                 json!({
                     "address": address(token),
-                    "symbol": list.symbol(chain_id, token),
+                    "symbol": symbol,
                     "decimals": known.map(|known| known.decimals),
-                    "name": sources.names.get(&token),
-                    "is_claim": list.is_claim(chain_id, token),
+                    "name": name,
+                    "is_claim": is_named && list.is_claim(chain_id, token),
                 })
             }
         };

@@ -52,9 +52,7 @@ pub(super) fn answer(query: &Query<'_>) -> Reply {
     found.put("result", analysis.result);
     found.put("tokens", tokens);
     found.scan(&analysis.graph.scan);
-    if !given.flag("internal") && given.wants_coins() {
-        found.lacks("coins that move inside of transactions were not read");
-    }
+    found.internal(given);
     let mut command = query.command("analyze patterns");
     command.option("--limit", &limit.to_string());
     command.option("-f", "json");

@@ -121,6 +121,12 @@ impl Command {
         }
     }
 
+    /// Adds a program that keeps the lines with a text.
+    pub(super) fn keep_lines(&mut self, text: &str) {
+        self.0.push_str(" | grep");
+        self.word(text);
+    }
+
     /// Adds an option with its value.
     pub(super) fn option(&mut self, name: &str, value: &str) {
         self.word(name);
@@ -189,10 +195,12 @@ impl Found {
         }
     }
 
-    /// Says whether transfers inside of transactions were read.
-    pub(super) fn internal(&mut self, is_read: bool) {
-        if !is_read {
-            self.lacks("transfers inside of transactions were not read");
+    /// Says that transfers inside of transactions were not read, if there can be any in the answer: they
+    /// move coins, which a search through swaps meets, too.
+    pub(super) fn internal(&mut self, given: &Given) {
+        let meets_coins = given.wants_coins() || (given.knows("swaps") && given.flag("swaps"));
+        if meets_coins && !given.flag("internal") {
+            self.lacks("coins that move inside of transactions were not read");
         }
     }
 

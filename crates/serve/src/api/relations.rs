@@ -74,9 +74,7 @@ pub(super) fn path(query: &Query<'_>) -> Reply {
             routes(query, &paths, continuation, asked)?
         }
     };
-    if !given.flag("internal") && given.wants_coins() {
-        found.lacks("coins that move inside of transactions were not followed");
-    }
+    found.internal(given);
     found.command(command);
     Ok(found)
 }
@@ -224,7 +222,7 @@ pub(super) fn common(query: &Query<'_>) -> Reply {
             "more addresses are not listed",
         ));
     }
-    found.internal(given.flag("internal"));
+    found.internal(given);
     Ok(found)
 }
 
@@ -334,9 +332,7 @@ pub(super) fn trace(query: &Query<'_>) -> Reply {
     found.put("tokens", tokens);
     found.scan(&analysis.graph.scan);
     found.limits(&analysis.graph.limits);
-    if !given.flag("internal") && given.wants_coins() {
-        found.lacks("coins that move inside of transactions were not followed");
-    }
+    found.internal(given);
     found.command(command);
     Ok(found)
 }

@@ -16,9 +16,9 @@ pub(super) fn token(query: &Query<'_>) -> Reply {
     let mut found = Found::default();
     let mut shown = tokens(query, [Some(of)], &mut found)?;
     let mut shown = shown[token_id(Some(of))].take();
-    if let Some(names) = token_names(query, of)?
-        && let (Value::Object(fields), Some(name)) = (&mut shown, names.name)
-    {
+    let names = token_names(query, of)?;
+    let is_silent = names.is_none();
+    if let (Value::Object(fields), Some(name)) = (&mut shown, names.and_then(|it| it.name)) {
         fields.insert("name".to_owned(), printable(&name).into());
     }
     found.put("token", shown);
@@ -39,6 +39,9 @@ pub(super) fn token(query: &Query<'_>) -> Reply {
         .notes
         .iter()
         .for_each(|note| found.lacks(note.clone()));
+    if is_silent && answer.transfers == 0 {
+        found.lacks("it has no transfers, and is not known to be a token");
+    }
     found.put("standard", answer.standard.map(TokenStandard::as_str));
     found.put("transfers", answer.transfers);
     let rows = answer.holders.iter().map(|holder| {

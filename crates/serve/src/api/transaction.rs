@@ -11,11 +11,11 @@ use crate::{
     json::{address, data},
     rpc,
 };
-use alloy_primitives::B256;
+use alloy_primitives::{B256, hex};
 use serde_json::{Value, json};
 use txgraph::{
-    Dictionary, Netting, NodeTransaction, ReceiptDetail, Trace, TransactionName, TransactionReplay,
-    TransactionSummary,
+    CallFrame, Dictionary, Netting, NodeTransaction, ReceiptDetail, Trace, TransactionName,
+    TransactionReplay, TransactionSummary,
 };
 
 /// Answers.
@@ -44,7 +44,7 @@ pub(super) fn transaction(query: &Query<'_>) -> Reply {
     let replay = unless_ended(replay, what, &mut found)?;
     let (mut called, mut changed) = (None, None);
     if let Some(replay) = replay {
-        called = unless_ended(calls(ask, &replay), "the calls", &mut found)?;
+        called = unless_ended(calls(ask, &replay, functions), "the calls", &mut found)?;
         let changes = changes(ask, &replay);
         changed = unless_ended(changes, "the changes of the state", &mut found)?;
     }
@@ -135,11 +135,31 @@ fn logs(ask: &Ask<'_>, stored: &NodeTransaction, functions: &Dictionary) -> Answ
     rows.collect::<Answer<Vec<_>>>().map(Value::from)
 }
 
-/// The tree of calls, as `callTracer` writes it.
-fn calls(ask: &Ask<'_>, replay: &TransactionReplay) -> Answer<Value> {
+/// The tree of calls, as `callTracer` writes it, with the functions that they name.
+fn calls(ask: &Ask<'_>, replay: &TransactionReplay, functions: &Dictionary) -> Answer<Value> {
     frames::count(ask, replay)?;
-    let tree = serde_json::to_value(replay.call_trace(false));
-    tree.map_err(|error| Fault::Failed(error.to_string()))
+    let root = replay.call_trace(false);
+    let tree = serde_json::to_value(&root);
+    let mut tree = tree.map_err(|error| Fault::Failed(error.to_string()))?;
+    if let Some(root) = &root {
+        add_methods(&mut tree, root, functions);
+    }
+    Ok(tree)
+}
+
+/// Adds the function of each call with its arguments, or its selector; `null` for other calls.
+fn add_methods(tree: &mut Value, call: &CallFrame, functions: &Dictionary) {
+    let calls_code = !call.kind.starts_with("CREATE");
+    let selector = call.input.first_chunk::<4>().filter(|_| calls_code);
+    let method = selector.map(|selector| match functions.call(&call.input) {
+        Some(named) => named.to_string(),
+        None => hex::encode_prefixed(selector),
+    });
+    tree["method"] = method.into();
+    let inner = tree.get_mut("calls").and_then(Value::as_array_mut);
+    for (tree, call) in inner.into_iter().flatten().zip(&call.calls) {
+        add_methods(tree, call, functions);
+    }
 }
 
 /// The accounts that changed.

@@ -2,7 +2,7 @@
 
 use super::{
     query::Query,
-    reply::{NO_TRANSACTIONS, Reply, confirmations, text},
+    reply::{NO_TRANSACTIONS, Reply, confirmations, genesis_hash, text},
 };
 use crate::{
     ask::Ask,
@@ -11,7 +11,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
-use txgraph::{BlockSpec, Direction, Kind, NodeTransaction, ReceiptDetail};
+use txgraph::{Address, BlockSpec, Direction, Kind, NodeTransaction, Order, ReceiptDetail, U256};
 
 /// The most addresses of one query.
 const ADDRESSES_MAX: usize = 20;
@@ -21,6 +21,9 @@ const CHUNK_ROWS: usize = 256;
 
 /// Rows of a page, if the query names no number.
 pub(super) const ROWS: u64 = 10_000;
+
+/// The place of an allocation of the genesis, which has no transactions.
+const GENESIS: (u64, u32) = (0, 0);
 
 pub(super) fn balance(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     let (holder, block) = (query.address("address")?, query.tag(ask)?);
@@ -33,7 +36,7 @@ pub(super) fn balance_history(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     Ok(Reply::Value(native(ask, holder, block)?))
 }
 
-fn native(ask: &Ask<'_>, holder: txgraph::Address, block: u64) -> Answer<Value> {
+fn native(ask: &Ask<'_>, holder: Address, block: u64) -> Answer<Value> {
     let account = ask.state(block, |state| state.account(holder))?;
     Ok(text(account.balance))
 }
@@ -42,7 +45,7 @@ pub(super) fn balances(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     let holders = query.addresses("address", ADDRESSES_MAX)?;
     let block = query.tag(ask)?;
     let rows = ask.state(block, |state| {
-        let row = |holder: &txgraph::Address| {
+        let row = |holder: &Address| {
             let balance = text(state.account(*holder)?.balance);
             Ok(json!({ "account": address(*holder), "balance": balance }))
         };
@@ -65,32 +68,96 @@ pub(super) fn token_balance(ask: &Ask<'_>, query: &Query, block: u64) -> Answer<
 pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     let wanted = query.address("address")?;
     let page = query.page(ROWS)?;
-    let mut rows = Vec::new();
-    if let Some((first, last)) = query.blocks(ask, ["startblock", "endblock"])? {
+    let Some((first, last)) = query.blocks(ask, ["startblock", "endblock"])? else {
+        return Ok(Reply::Rows(Vec::new(), NO_TRANSACTIONS));
+    };
+    let allocated = match first {
+        0 => allocation(ask, wanted)?,
+        _ => Some(U256::ZERO),
+    };
+    let has_genesis = allocated.is_some_and(|amount| !amount.is_zero());
+    let (mut found, mut places) = (0, Vec::new());
+    let mut take = |place: (u64, u32)| {
+        found += 1;
+        if found > page.skip {
+            places.push(place);
+        }
+        match places.len() < page.rows {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    };
+    let mut flow = match has_genesis && page.order == Order::OldestFirst {
+        true => take(GENESIS),
+        false => ControlFlow::Continue(()),
+    };
+    if flow.is_continue() {
         let of_address = ask.source.transactions(wanted).order(page.order);
-        let (mut found, mut places) = (0, Vec::new());
         of_address.blocks(Ask::range(first, last)?).for_each(|it| {
-            found += 1;
-            if found > page.skip {
-                places.push((it.block, it.transaction));
-            }
-            Ok(match places.len() < page.rows {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
-            })
+            flow = take((it.block, it.transaction));
+            Ok(flow)
         })?;
-        for places in places.chunks(CHUNK_ROWS) {
-            let read = ask.source.transactions_at(
-                &places.iter().copied().collect(),
-                ReceiptDetail::WithoutLogs,
-            )?;
-            for it in places.iter().filter_map(|place| read.get(place)) {
-                ask.count(1000 + 2 * it.transaction.input().len())?;
-                rows.push(transaction(ask, it));
-            }
+    }
+    if flow.is_continue() && has_genesis && page.order == Order::NewestFirst {
+        let _ = take(GENESIS);
+    }
+    let mut rows = Vec::new();
+    for places in places.chunks(CHUNK_ROWS) {
+        let of_blocks = places.iter().copied().filter(|place| *place != GENESIS);
+        let read =
+            (ask.source).transactions_at(&of_blocks.collect(), ReceiptDetail::WithoutLogs)?;
+        for place in places {
+            let bytes = read
+                .get(place)
+                .map_or(0, |it| 2 * it.transaction.input().len());
+            ask.count(1000 + bytes)?;
+            rows.extend(match read.get(place) {
+                Some(it) => Some(transaction(ask, it)),
+                None if *place == GENESIS => Some(allocated_row(ask, wanted, allocated)?),
+                None => None,
+            });
         }
     }
-    Ok(Reply::Rows(rows, NO_TRANSACTIONS))
+    Ok(match allocated {
+        Some(_) => Reply::Rows(rows, NO_TRANSACTIONS),
+        None => Reply::Partial(rows, NO_TRANSACTIONS),
+    })
+}
+
+/// The coins that the genesis allocates to an address; `None` if the node does not keep that state.
+fn allocation(ask: &Ask<'_>, of: Address) -> Answer<Option<U256>> {
+    match ask.state(0, |state| state.account(of)) {
+        Ok(account) => Ok(Some(account.balance)),
+        Err(fault) if fault.is_missing() => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// The row of an allocation of the genesis, as Etherscan lists it. Numbers that it does not have are 0.
+fn allocated_row(ask: &Ask<'_>, to: Address, amount: Option<U256>) -> Answer<Value> {
+    let header = ask.source.header(0)?;
+    Ok(json!({
+        "blockNumber": "0",
+        "blockHash": data(header.hash),
+        "timeStamp": text(header.timestamp),
+        "hash": genesis_hash(to),
+        "nonce": "0",
+        "transactionIndex": "0",
+        "from": "GENESIS",
+        "to": address(to),
+        "value": text(amount.unwrap_or_default()),
+        "gas": "0",
+        "gasPrice": "0",
+        "input": "0x",
+        "methodId": "0x",
+        "functionName": "",
+        "contractAddress": "",
+        "cumulativeGasUsed": "0",
+        "txreceipt_status": "",
+        "gasUsed": "0",
+        "confirmations": confirmations(ask, 0),
+        "isError": "0",
+    }))
 }
 
 fn transaction(ask: &Ask<'_>, it: &NodeTransaction) -> Value {

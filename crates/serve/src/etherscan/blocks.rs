@@ -21,6 +21,9 @@ const NO_BLOCKS: &str = "No blocks found";
 /// Clients ask for the newest block by the time of their clock.
 const NOW_SECONDS: u64 = 60;
 
+/// The newest blocks whose times give the pace of the next ones.
+const PACE_BLOCKS: u64 = 1_000;
+
 /// The time in seconds since 1970.
 fn now() -> u64 {
     let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -28,9 +31,7 @@ fn now() -> u64 {
 }
 
 pub(super) fn by_time(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
-    let seconds = query.number("timestamp")?;
-    let seconds =
-        seconds.ok_or_else(|| Fault::Params("Error! Invalid parameter timestamp".to_owned()))?;
+    let seconds = query.required_number("timestamp")?;
     let none = || Fault::Params("Error! No closest block found".to_owned());
     let before = match query.get("closest").map(str::to_ascii_lowercase).as_deref() {
         None | Some("before") => true,
@@ -68,6 +69,32 @@ pub(super) fn by_time(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
         false => Ok(Reply::Value(text(after))),
         true => Ok(Reply::Value(text(after.checked_sub(1).ok_or_else(none)?))),
     }
+}
+
+/// The time until a block, estimated by the pace of the newest ones.
+pub(super) fn countdown(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
+    let (wanted, tip) = (query.required_number("blockno")?, ask.tip.number);
+    let left = wanted.checked_sub(tip).filter(|left| *left > 0);
+    let left = left.ok_or_else(|| Fault::Params("Error! Block number already pass".to_owned()))?;
+    // The genesis can have any time.
+    let first = tip.saturating_sub(PACE_BLOCKS).max(1);
+    let blocks = tip.checked_sub(first).filter(|blocks| *blocks > 0);
+    let blocks = blocks.ok_or_else(|| {
+        Fault::NotHere("the time between blocks is not known: there are fewer than two".to_owned())
+    })?;
+    let times = (
+        ask.source.header(first)?.timestamp,
+        ask.source.header(tip)?.timestamp,
+    );
+    let seconds = times.1.saturating_sub(times.0);
+    let total = u128::from(left).saturating_mul(u128::from(seconds));
+    let tenths = total.saturating_mul(10) / u128::from(blocks);
+    Ok(Reply::Value(json!({
+        "CurrentBlock": text(tip),
+        "CountdownBlock": text(wanted),
+        "RemainingBlock": text(left),
+        "EstimateTimeInSec": format!("{}.{}", tenths / 10, tenths % 10),
+    })))
 }
 
 pub(super) fn mined(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {

@@ -2,7 +2,7 @@
 
 use super::{
     query::Query,
-    reply::{Reply, text},
+    reply::{Reply, genesis_hash, text},
 };
 use crate::{
     ask::Ask,
@@ -39,7 +39,7 @@ pub(super) fn creations(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
         rows.push(json!({
             "contractAddress": address(contract),
             "contractCreator": by.map_or_else(empty, |by| address(by.sender)),
-            "txHash": by.map_or_else(|| format!("GENESIS_{}", &contract.to_string()[2..]).into(), |by| data(by.hash)),
+            "txHash": by.map_or_else(|| genesis_hash(contract), |by| data(by.hash)),
             "blockNumber": text(creation.block),
             "timestamp": text(time),
             "contractFactory": factory.map_or_else(empty, |by| address(by.creator)),

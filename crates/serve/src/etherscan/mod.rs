@@ -10,6 +10,7 @@ mod query;
 mod reply;
 mod tokens;
 mod transaction;
+mod unanswered;
 
 pub(crate) use query::Query;
 
@@ -19,9 +20,12 @@ use crate::{
 };
 use reply::Reply;
 use serde_json::{Value, json};
+use txgraph::{ChainInfo, TokenStandard};
 
 /// The modules and actions that are answered here, in lower case and ascending.
 pub const ACTIONS: &[&str] = &[
+    "account.addresstokenbalance",
+    "account.addresstokennftbalance",
     "account.balance",
     "account.balancehistory",
     "account.balancemulti",
@@ -35,6 +39,7 @@ pub const ACTIONS: &[&str] = &[
     "account.txlist",
     "account.txlistinternal",
     "account.txsbeaconwithdrawal",
+    "block.getblockcountdown",
     "block.getblocknobytime",
     "block.getblockreward",
     "contract.getabi",
@@ -53,7 +58,9 @@ pub const ACTIONS: &[&str] = &[
     "proxy.eth_gettransactionreceipt",
     "stats.tokensupply",
     "stats.tokensupplyhistory",
+    "token.tokenholdercount",
     "token.tokenholderlist",
+    "token.tokeninfo",
     "transaction.getstatus",
     "transaction.gettxreceiptstatus",
 ];
@@ -91,18 +98,24 @@ pub(crate) fn answer(ask: &Ask<'_>, query: &Query, needs_chain: bool) -> Answer<
         return proxy::answer(ask, query);
     }
     let listed = |status: &str, message: &str, result: Value| json!({ "status": status, "message": message, "result": result });
-    let body = match checked.and_then(|()| dispatch(ask, query)) {
+    let reply = match checked.and_then(|()| dispatch(ask, query)) {
         // Asked again.
         Err(Fault::Source(error)) if error.kind == txgraph::ErrorKind::Reorged => {
             return Err(Fault::Source(error));
         }
         Err(fault) => return Ok(document(refusal(&fault), fault.is_missing(), false)),
-        Ok(Reply::Value(value)) => listed("1", "OK", value),
-        Ok(Reply::Nothing(message)) => listed("0", message, Value::Null),
-        Ok(Reply::Rows(rows, empty)) if rows.is_empty() => listed("0", empty, json!([])),
-        Ok(Reply::Rows(rows, _)) => listed("1", "OK", rows.into()),
+        Ok(reply) => reply,
     };
-    Ok(document(body, false, true))
+    let is_missing = matches!(reply, Reply::Partial(..));
+    let body = match reply {
+        Reply::Value(value) => listed("1", "OK", value),
+        Reply::Nothing(message) => listed("0", message, Value::Null),
+        Reply::Rows(rows, empty) | Reply::Partial(rows, empty) => match rows.is_empty() {
+            true => listed("0", empty, json!([])),
+            false => listed("1", "OK", rows.into()),
+        },
+    };
+    Ok(document(body, is_missing, true))
 }
 
 /// The document of a query without an answer, in the words that clients look for.
@@ -137,6 +150,8 @@ fn check_chain(ask: &Ask<'_>, query: &Query, needed: bool) -> Answer<()> {
 
 fn dispatch(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     match (query.module(), query.action()) {
+        ("account", "addresstokenbalance") => tokens::held(ask, query, TokenStandard::Erc20),
+        ("account", "addresstokennftbalance") => tokens::held(ask, query, TokenStandard::Erc721),
         ("account", "balance") => account::balance(ask, query),
         ("account", "balancemulti") => account::balances(ask, query),
         ("account", "balancehistory") => account::balance_history(ask, query),
@@ -147,11 +162,12 @@ fn dispatch(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
         ("account", "txlist") => account::transactions(ask, query),
         ("account", "fundedby") => account::funded_by(ask, query),
         ("account", "txlistinternal") => internal::transactions(ask, query),
-        ("account", "tokentx") => tokens::transfers(ask, query, tokens::Sort::Erc20),
-        ("account", "tokennfttx") => tokens::transfers(ask, query, tokens::Sort::Erc721),
-        ("account", "token1155tx") => tokens::transfers(ask, query, tokens::Sort::Erc1155),
+        ("account", "tokentx") => tokens::transfers(ask, query, TokenStandard::Erc20),
+        ("account", "tokennfttx") => tokens::transfers(ask, query, TokenStandard::Erc721),
+        ("account", "token1155tx") => tokens::transfers(ask, query, TokenStandard::Erc1155),
         ("account", "getminedblocks") => blocks::mined(ask, query),
         ("account", "txsbeaconwithdrawal") => blocks::withdrawals(ask, query),
+        ("block", "getblockcountdown") => blocks::countdown(ask, query),
         ("block", "getblocknobytime") => blocks::by_time(ask, query),
         ("block", "getblockreward") => blocks::reward(ask, query),
         ("contract", "getabi") => contract::abi(query),
@@ -160,16 +176,31 @@ fn dispatch(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
         ("logs", "getlogs") => logs::logs(ask, query),
         ("stats", "tokensupply") => contract::supply(ask, query, ask.tip.number),
         ("stats", "tokensupplyhistory") => contract::supply(ask, query, query.block_number(ask)?),
+        ("token", "tokenholdercount") => tokens::holder_count(ask, query),
+        ("token", "tokeninfo") => tokens::info(ask, query),
         ("token", "tokenholderlist") => tokens::holders(ask, query),
         ("transaction", "getstatus") => transaction::status(ask, query),
         ("transaction", "gettxreceiptstatus") => transaction::receipt_status(ask, query),
-        ("account" | "block" | "contract" | "logs" | "stats" | "token" | "transaction", _) => Err(
-            Fault::Params("Error! Missing Or invalid Action name".to_owned()),
-        ),
-        _ => Err(Fault::Params(
-            "Error! Missing Or invalid Module name".to_owned(),
-        )),
+        (module, action) => Err(Fault::Params(unanswered::why(module, action))),
     }
+}
+
+/// The chains that are answered at a name of this host, as Etherscan lists its own: one.
+pub(crate) fn chain_list(chain: &ChainInfo, host: &str) -> Value {
+    let id = chain.chain_id;
+    let name = chain.name.clone().unwrap_or_else(|| format!("chain {id}"));
+    json!({
+        "comments": "status: 0 offline, 1 ok, 2 degraded",
+        "totalcount": 1,
+        "result": [{
+            "chainname": name,
+            "chainid": id.to_string(),
+            "blockexplorer": format!("http://{host}/"),
+            "apiurl": format!("http://{host}/v2/api?chainid={id}"),
+            "status": 1,
+            "comment": "",
+        }],
+    })
 }
 
 #[cfg(test)]

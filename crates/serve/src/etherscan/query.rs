@@ -94,11 +94,15 @@ impl Query {
         self.get(name).map(read).transpose()
     }
 
+    /// A decimal number that is needed.
+    pub(super) fn required_number(&self, name: &str) -> Answer<u64> {
+        let wrong = || Fault::Params(format!("Error! Invalid parameter {name}"));
+        self.number(name)?.ok_or_else(wrong)
+    }
+
     /// The block of `blockno`, which is needed.
     pub(super) fn block_number(&self, ask: &Ask<'_>) -> Answer<u64> {
-        let wrong = || Fault::Params("Error! Invalid parameter blockno".to_owned());
-        let number = self.number("blockno")?.ok_or_else(wrong)?;
-        ask.block(Some(&number.into()))
+        ask.block(Some(&self.required_number("blockno")?.into()))
     }
 
     /// The block of a `tag`; absent: the newest.

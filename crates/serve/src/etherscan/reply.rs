@@ -5,6 +5,7 @@ use crate::{
     fault::Answer,
     paging::Page,
 };
+use alloy_primitives::Address;
 use serde_json::Value;
 use std::ops::ControlFlow;
 
@@ -12,6 +13,8 @@ use std::ops::ControlFlow;
 pub(super) enum Reply {
     /// Rows, and the message if there are none.
     Rows(Vec<Value>, &'static str),
+    /// The same, if the node does not keep what would show whether there is another row.
+    Partial(Vec<Value>, &'static str),
     /// One value.
     Value(Value),
     /// Nothing, and the message.
@@ -70,6 +73,11 @@ pub(super) const NO_TRANSACTIONS: &str = "No transactions found";
 /// The number of blocks since a block.
 pub(super) fn confirmations(ask: &Ask<'_>, block: u64) -> Value {
     text(ask.tip.number.saturating_sub(block))
+}
+
+/// The hash that Etherscan writes for an account of the genesis, which no transaction made.
+pub(super) fn genesis_hash(of: Address) -> Value {
+    format!("GENESIS_{of:x}").into()
 }
 
 /// A number in decimal digits.

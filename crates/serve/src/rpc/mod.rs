@@ -140,9 +140,7 @@ pub(crate) fn answer(ask: &Ask<'_>, method: &str, params: &Value) -> Answer<Foun
         _ => return Err(Fault::Params("the parameters are not an array".to_owned())),
     };
     match answer_here(ask, method, &Params(list)) {
-        Err(Fault::Method(_) | Fault::NotHere(_) | Fault::NodeOnly(_))
-            if ask.head.is_some() && may_pass(method) =>
-        {
+        Err(fault) if fault.is_elsewhere() && ask.head.is_some() && may_pass(method) => {
             Ok(Found::Pass)
         }
         found => found.map(Found::Here),

@@ -10,7 +10,8 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use txgraph_serve::{Limits, METHODS};
+use txgraph::{IndexChoice, Source};
+use txgraph_serve::{Limits, METHODS, Settings};
 use txgraph_testkit::says;
 
 fn with_limits(url: String, change: impl FnOnce(&mut Limits)) -> Served {
@@ -253,6 +254,23 @@ fn blocks_above_the_newest_are_asked_as_a_whole() {
     let logs = served.query("module=logs&action=getLogs&fromBlock=0&toBlock=41");
     assert_eq!(logs["message"], "NOTOK", "{logs}");
     assert_eq!(node.calls().len(), count, "{logs}");
+}
+
+/// The node has the rules of its chain.
+#[test]
+fn what_needs_unknown_rules_is_passed_on() {
+    let (node, directory) = (Node::echo(), small().unpack());
+    let source = Source::builder(directory.path()).index(IndexChoice::Off);
+    let settings = Settings {
+        head: Some(node.url()),
+        ..settings()
+    };
+    let served = Served::on(source.open().unwrap(), settings, Some(directory));
+    let response = rpc(&served, "trace_block", &json!(["0x5"]));
+    assert_eq!(response.json()["result"], "trace_block");
+    assert!(is_from(&response, 1, false), "{response:?}");
+    let here = rpc(&served, "eth_getBlockByNumber", &json!(["0x5", false]));
+    assert!(is_from(&here, 0, true), "{here:?}");
 }
 
 #[test]

@@ -378,6 +378,17 @@ fn work_ends_with_its_client() {
     served.wait_for("txgraph_left_total 1");
     // The only worker is free again.
     assert_eq!(served.get("/health").status, 200);
+    // It was not by finishing: of 1,000 searches, hardly any has an answer.
+    let metrics = served.get("/metrics").body;
+    let ended = |answered: bool| -> u32 {
+        let name = "txgraph_calls_total{name=\"ots_searchTransactionsBefore\"";
+        let begin = format!("{name},answered=\"{answered}\"}} ");
+        let mut lines = metrics.lines();
+        let count = lines.find_map(|line| line.strip_prefix(begin.as_str()));
+        count.map_or(0, |count| count.parse().unwrap())
+    };
+    assert!(ended(true) < 10, "{metrics}");
+    assert_eq!(ended(true) + ended(false), 1000, "{metrics}");
 }
 
 #[test]

@@ -199,6 +199,13 @@ export function draw(recipe: Recipe, known: Parts, most = EDGES_MAX): Drawing {
   return { vertices, edges: drawn(folded.edges), tokens, incomplete, commands, folded: folded.count };
 }
 
+/** The number of arrows of each vertex. */
+export function degrees({ edges }: Drawing): Map<string, number> {
+  const found = new Map<string, number>();
+  for (const { from, to } of edges.values()) for (const id of [from, to]) found.set(id, (found.get(id) ?? 0) + 1);
+  return found;
+}
+
 /** The box around vertices; empty without any. */
 export function bounds(all: Vertex[]): { left: number; right: number; top: number; bottom: number } {
   const range = (values: number[]): [number, number] =>

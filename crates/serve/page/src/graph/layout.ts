@@ -92,7 +92,11 @@ export function places(
   edges: Ends[],
 ): Map<string, [number, number]> {
   const near = new Map<string, string[]>();
-  const link = (a: string, b: string): void => void near.set(a, [...(near.get(a) ?? []), b]);
+  const link = (a: string, b: string): void => {
+    const known = near.get(a);
+    if (known === undefined) near.set(a, [b]);
+    else known.push(b);
+  };
   for (const { from, to } of edges) {
     link(from, to);
     link(to, from);

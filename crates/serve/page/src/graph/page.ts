@@ -136,8 +136,8 @@ export class GraphPage {
       if (isNew && this.canvas.classList.contains("still")) this.showStill();
       return;
     }
-    if (isNew) this.view.show(drawing);
-    this.view.select(space.selection);
+    if (isNew) this.view.show(drawing, space.selection);
+    else this.view.select(space.selection);
     if (isNew && !this.hasFitted && drawing.vertices.size > 0) {
       this.hasFitted = true;
       this.view.fit(READABLE, 0);

@@ -3,7 +3,7 @@
 import { plain, plural, span } from "../base/format.ts";
 import { symbol } from "../base/tokens.ts";
 import { type Box, control, labelAt, room } from "./curve.ts";
-import { bounds, type Drawing, type DrawnEdge, type Vertex } from "./drawing.ts";
+import { bounds, degrees, type Drawing, type DrawnEdge, type Vertex } from "./drawing.ts";
 import { OUTLINES } from "./shapes.ts";
 import { amountLine, bend, lines, look, tokenColors, width } from "./style.ts";
 
@@ -124,9 +124,7 @@ export function svg(drawn: Drawing, title: string, about: string[] = []): string
   const texts = about.flatMap((text) => wrapped(plain(text, 1_000), Math.floor((right - left - 40) / CHARACTER)));
   const [top, bottom] = [box.top - 90 - LINE * texts.length, box.bottom + 80];
   const colors = tokenColors(drawing, "#333333");
-  const degree = new Map<string, number>();
-  for (const { from, to } of drawing.edges.values())
-    for (const id of [from, to]) degree.set(id, (degree.get(id) ?? 0) + 1);
+  const degree = degrees(drawing);
   const [width, height] = [right - left, bottom - top];
   let at = left + 20;
   const legend = [...colors].slice(0, LEGEND).map(([token, color]) => {

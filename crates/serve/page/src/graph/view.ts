@@ -8,7 +8,7 @@ import type { NodeDisplayData } from "sigma/types";
 import { animateNodes } from "sigma/utils";
 import { Camera } from "./camera.ts";
 import { type Box, labelAt } from "./curve.ts";
-import type { Drawing, DrawnEdge } from "./drawing.ts";
+import { degrees, type Drawing, type DrawnEdge } from "./drawing.ts";
 import { edgePainter, hoverPainter, nodePainter, theme } from "./paint.ts";
 import { type Handlers, listen, type Selection } from "./pointer.ts";
 import { amountLine, bend, lines, look, mixed, tokenColors, width } from "./style.ts";
@@ -82,27 +82,42 @@ export class GraphView {
     this.camera = new Camera(this.sigma);
     this.sigma.on("beforeRender", () => void (this.boxes.length = 0));
     listen(this.sigma, this.graph, this.boxes, handlers);
+    const [mouse, fingers] = [this.sigma.getMouseCaptor(), this.sigma.getTouchCaptor()];
+    // Sigma draws nothing again when a mouse that rests is released.
+    mouse.on("mouseup", () => setTimeout(() => this.sigma.scheduleRender()));
+    fingers.on("touchmove", () => void (fingers.hasMoved && this.showNames(false)));
+    fingers.on("touchup", () => this.showNames(true));
     this.scheme.addEventListener("change", this.repaint);
   }
 
   private readonly repaint = (): void => {
     this.colors = theme();
-    if (this.drawing !== null) this.show(this.drawing, false);
+    this.draw(false);
   };
 
   /** Shows a drawing. Vertices that were there move to their new places. */
-  show(drawing: Drawing, animated = true): void {
-    const { graph } = this;
-    this.stopMoving?.();
+  show(drawing: Drawing, selection: Selection): void {
     this.drawing = drawing;
+    this.selection = selection;
+    this.draw(true);
+  }
+
+  private draw(animated: boolean): void {
+    const { graph, drawing } = this;
+    if (drawing === null) return;
+    this.stopMoving?.();
     const colors = tokenColors(drawing, this.colors.native);
     const targets: Record<string, { x: number; y: number }> = {};
-    const degree = new Map<string, number>();
-    for (const { from, to } of drawing.edges.values()) {
-      for (const id of [from, to]) degree.set(id, (degree.get(id) ?? 0) + 1);
-    }
+    const degree = degrees(drawing);
+    const isStill = !animated || matchMedia("(prefers-reduced-motion: reduce)").matches || drawing.vertices.size > 500;
     graph.forEachNode((id) => void (drawing.vertices.has(id) || graph.dropNode(id)));
     graph.forEachEdge((id) => void (drawing.edges.has(id) || graph.dropEdge(id)));
+    // A new vertex comes from one that was there: from the one that it was expanded from.
+    const origins = new Map<string, string>();
+    for (const { from, to } of isStill ? [] : drawing.edges.values()) {
+      if (graph.hasNode(from)) origins.set(to, from);
+      if (graph.hasNode(to)) origins.set(from, to);
+    }
     for (const vertex of drawing.vertices.values()) {
       const found = look(vertex);
       const [label, small] = lines(vertex);
@@ -122,15 +137,9 @@ export class GraphView {
         graph.mergeNodeAttributes(vertex.id, attributes);
         continue;
       }
-      // A new vertex comes from the one that it was expanded from.
-      const known = [...drawing.edges.values()].find(
-        ({ from, to }) => (from === vertex.id && graph.hasNode(to)) || (to === vertex.id && graph.hasNode(from)),
-      );
-      const origin =
-        known === undefined || !animated
-          ? null
-          : graph.getNodeAttributes(known.from === vertex.id ? known.to : known.from);
-      graph.addNode(vertex.id, { ...attributes, x: origin?.x ?? vertex.x, y: origin?.y ?? -vertex.y });
+      const from = origins.get(vertex.id);
+      const { x, y } = from === undefined ? { x: vertex.x, y: -vertex.y } : graph.getNodeAttributes(from);
+      graph.addNode(vertex.id, { ...attributes, x, y });
     }
     for (const edge of drawing.edges.values()) {
       const curve = bend(edge);
@@ -148,11 +157,18 @@ export class GraphView {
         zIndex: isSelected ? 1 : 0,
       });
     }
-    // Names take most of the time of a frame.
     this.sigma.setSetting("hideLabelsOnMove", drawing.edges.size > STILL_LABELS);
-    const isStill = !animated || matchMedia("(prefers-reduced-motion: reduce)").matches || drawing.vertices.size > 500;
     if (isStill) for (const [id, place] of Object.entries(targets)) graph.mergeNodeAttributes(id, place);
     else this.stopMoving = animateNodes(graph, targets, { duration: 260, easing: "quadraticOut" });
+  }
+
+  /** Names take most of the time of a frame. Sigma hides them while a mouse moves a large drawing, but not while
+   * fingers do. */
+  private showNames(isOn: boolean): void {
+    const { sigma } = this;
+    if (isOn === sigma.getSetting("renderLabels") || (!isOn && !sigma.getSetting("hideLabelsOnMove"))) return;
+    sigma.setSetting("renderLabels", isOn);
+    sigma.setSetting("renderEdgeLabels", isOn);
   }
 
   /** Arrows of other addresses step back behind those of the chosen one, and those outside of a range. */
@@ -165,7 +181,7 @@ export class GraphView {
   /** Shows which arrows a range would leave, until the next drawing. */
   preview(range: Range): void {
     this.range = range;
-    if (this.drawing !== null) this.show(this.drawing, false);
+    this.draw(false);
     this.range = null;
   }
 
@@ -175,7 +191,7 @@ export class GraphView {
 
   select(selection: Selection): void {
     this.selection = selection;
-    if (this.drawing !== null) this.show(this.drawing, false);
+    this.draw(false);
   }
 
   /** The vertex next to another in a direction of the arrow keys. */

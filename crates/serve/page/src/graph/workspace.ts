@@ -56,7 +56,7 @@ export class Workspace {
   /** Whether coins inside transactions count unless the user decides: where they are found without long replays. */
   get internal(): boolean {
     const { has_internal: can, has_index, tip } = this.info;
-    return this.info.index_has_internal || (can && !has_index && tip.number < REPLAYED_MAX);
+    return can && (this.info.index_has_internal || (!has_index && tip.number < REPLAYED_MAX));
   }
 
   /** The tokens of the drawing, and others that were seen. What the server says about a token counts more. */

@@ -77,7 +77,7 @@ function contractFacts(contract: Contract | null): [string, Node | null][] {
 
 export async function addressPage(address: string, info: Info): Promise<HTMLElement> {
   // The number of transfers and the list below count the same.
-  const internal = info.index_has_internal;
+  const internal = info.has_internal && info.index_has_internal;
   const answer = await ask<AddressAnswer>("address", { address, internal });
   const { balances, creator, label, balance } = answer;
   const tokens: Tokens = {

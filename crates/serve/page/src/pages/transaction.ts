@@ -138,7 +138,7 @@ export async function transactionPage(hash: string, info: Info): Promise<HTMLEle
     ),
     card("Movements", table("Movements", transferColumns(tokens, labels, null, false), answer.transfers)),
     answer.swaps.length + answer.unresolved.length === 0 ? null : card("Swaps", ...swapTable(answer, tokens, labels)),
-    answer.calls === null ? null : card("Calls", callTree({ method: answer.method, ...answer.calls }, tokens, labels)),
+    answer.calls === null ? null : card("Calls", callTree(answer.calls, tokens, labels)),
     card("Logs", logTable(answer.logs, labels)),
     answer.state === null ? null : card("Changes of state", stateTable(answer.state, info.coin.decimals, labels)),
   );

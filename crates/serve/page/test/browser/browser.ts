@@ -79,6 +79,8 @@ export async function at(
     if (TXGRAPH_PAGE_SHOT) await page.screenshot({ path: TXGRAPH_PAGE_SHOT });
     throw error;
   } finally {
+    // A request that a test changes may still be on its way.
+    await page.unrouteAll({ behavior: "ignoreErrors" });
     await context.close();
   }
 }

@@ -52,6 +52,16 @@ function forged(recipe: Recipe, steps: Step[]): string {
   );
 }
 
+test("coins inside transactions count unless they take long replays, or none can be done", () => {
+  const chosen = (has_internal: boolean, has_index: boolean, index_has_internal: boolean): boolean =>
+    new Workspace({ ...INFO, has_internal, has_index, index_has_internal }).internal;
+  assert.equal(chosen(true, false, false), true);
+  assert.equal(chosen(true, true, true), true);
+  assert.equal(chosen(true, true, false), false);
+  // Without the rules of the chain, not even an index that has some answers for all blocks.
+  assert.equal(chosen(false, true, true), false);
+});
+
 test("answers of a file are no answers to steps that its recipe does not have", async () => {
   const space = new Workspace(INFO);
   const other = around(address(9));

@@ -18,7 +18,7 @@ fn hex(address: Address) -> String {
 }
 
 /// A transfer as the API writes it.
-fn row(it: &Transfer) -> Value {
+pub(super) fn row(it: &Transfer) -> Value {
     json!({
         "block": it.block_number,
         "time": it.block_timestamp.map(txgraph::BlockTime::seconds),
@@ -65,6 +65,9 @@ fn transfers_are_those_of_a_naive_decoder() {
             pages.extend(rows(&page, "transfers").clone());
         }
         assert_eq!(pages, found);
+        let beyond = get(&served, "transfers?limit=5&offset=10000");
+        let why = json!(["there are not more transfers than the `offset` skips"]);
+        assert_eq!((&beyond["more"], &beyond["beyond"]), (&json!(false), &why));
         let newest = get(&served, "transfers?order=newest&limit=5&offset=3");
         let mut last: Vec<_> = found[found.len() - 8..found.len() - 3].to_vec();
         last.reverse();
@@ -82,7 +85,10 @@ fn transfers_are_those_of_a_naive_decoder() {
             .cloned()
             .collect();
         assert_eq!(rows(&between, "transfers"), &wanted);
-        assert_eq!(between["command"], Value::Null);
+        // A line for each transfer from the address, of which the second program keeps some.
+        let command =
+            format!("txgraph transfers -a {from} -d out -f jsonl | grep '\"to_address\":\"{to}\"'");
+        assert_eq!(between["command"], command);
         let paid = "0x8de63d32c77ec42df0c62faf7cfbd783f1e94014";
         let query = format!("address={paid}&direction=in&token=native&blocks=5:30&min=1000");
         let filtered = get(&served, &format!("transfers?{query}&limit=10000"));
@@ -96,6 +102,18 @@ fn transfers_are_those_of_a_naive_decoder() {
         let wanted: Vec<_> = wanted.cloned().collect();
         assert!(!wanted.is_empty());
         assert_eq!(rows(&filtered, "transfers"), &wanted);
+        // Coins can move inside of transactions, other tokens cannot.
+        let lacks = |query: &str| get(&served, &format!("transfers?{query}"))["incomplete"].clone();
+        let inside = json!(["coins that move inside of transactions were not read"]);
+        let usd6 = token(&fixture, "usd6");
+        for (query, expected) in [
+            ("limit=10000", &inside),
+            ("limit=10000&token=native", &inside),
+            ("limit=10000&internal=true", &json!([])),
+            (&format!("limit=10000&token={usd6}"), &json!([])),
+        ] {
+            assert_eq!(&lacks(query), expected, "{query}");
+        }
     }
 }
 
@@ -347,133 +365,6 @@ fn relations_are_those_of_the_library() {
 }
 
 #[test]
-fn transactions_and_blocks_are_those_of_the_node() {
-    for fixture in fixtures::committed() {
-        let served = Served::new(&fixture);
-        let source = open(&fixture);
-        let number = |value: &Value| crate::harness::number(value).to_string();
-        for (block, receipts) in fixture
-            .lines("blocks")
-            .zip(fixture.lines("receipts"))
-            .step_by(5)
-        {
-            let answer = get(
-                &served,
-                &format!("block?block={}", number(&block["number"])),
-            );
-            let by_hash = block["hash"].as_str().unwrap();
-            assert_eq!(get(&served, &format!("block?block={by_hash}")), answer);
-            assert_eq!(answer["hash"], block["hash"]);
-            assert_eq!(answer["parent"], block["parentHash"]);
-            assert_eq!(answer["miner"], block["miner"]);
-            assert_eq!(answer["base_fee"], number(&block["baseFeePerGas"]));
-            let transactions = block["transactions"].as_array().unwrap();
-            let listed = rows(&answer, "transactions");
-            assert_eq!(listed.len(), transactions.len());
-            let withdrawals = block["withdrawals"].as_array().unwrap();
-            let found = rows(&answer, "withdrawals");
-            assert_eq!(found.len(), withdrawals.len());
-            for (found, it) in found.iter().zip(withdrawals) {
-                assert_eq!(found["to"], it["address"]);
-                assert_eq!(
-                    found["validator"].to_string(),
-                    number(&it["validatorIndex"])
-                );
-                assert_eq!(found["value"], number(&it["amount"]) + "000000000");
-            }
-            let receipts = receipts["receipts"].as_array().unwrap();
-            for ((it, listed), receipt) in transactions.iter().zip(listed).zip(receipts) {
-                assert_eq!((&listed["hash"], &listed["to"]), (&it["hash"], &it["to"]));
-                assert_eq!(listed["value"], number(&it["value"]));
-                assert_eq!(listed["status"], receipt["status"] == "0x1");
-            }
-            let Some((it, receipt)) = transactions.iter().zip(receipts).next_back() else {
-                continue;
-            };
-            let hash = it["hash"].as_str().unwrap();
-            let found = get(&served, &format!("transaction?hash={hash}"));
-            for (ours, theirs) in [("from", "from"), ("to", "to"), ("input", "input")] {
-                assert_eq!(found[ours], it[theirs], "{hash}");
-            }
-            assert_eq!(found["gas_used"].to_string(), number(&receipt["gasUsed"]));
-            let trace = if found["calls"].is_null() {
-                ""
-            } else {
-                " --trace"
-            };
-            assert_eq!(found["command"], format!("txgraph tx {hash}{trace} --json"));
-            assert_eq!(found["gas_price"], number(&receipt["effectiveGasPrice"]));
-            assert_eq!(found["status"], receipt["status"] == "0x1");
-            let logs = receipt["logs"].as_array().unwrap();
-            assert_eq!(rows(&found, "logs").len(), logs.len());
-            for (ours, theirs) in rows(&found, "logs").iter().zip(logs) {
-                assert_eq!(ours["index"].to_string(), number(&theirs["logIndex"]));
-                for name in ["address", "topics", "data"] {
-                    assert_eq!(ours[name], theirs[name]);
-                }
-            }
-            let trace = json!([hash, { "tracer": "callTracer" }]);
-            assert_eq!(
-                found["calls"],
-                served.result("debug_traceTransaction", trace)
-            );
-            let place = source
-                .find_transaction(hash.parse().unwrap())
-                .unwrap()
-                .unwrap();
-            let name = txgraph::TransactionName::Position {
-                block: place.0,
-                index: place.1,
-            };
-            let summary = source.transaction(name).unwrap();
-            let moved: Vec<_> = summary.transfers.iter().map(row).collect();
-            assert_eq!(rows(&found, "transfers"), &moved);
-            // Balances change by what was moved, and by the fee.
-            let sender = rows(&found, "state").iter();
-            let sender: Vec<_> = sender
-                .filter(|change| change["address"] == it["from"])
-                .collect();
-            assert_eq!(sender.len(), 1);
-            assert!(sender[0]["nonce"].is_array());
-        }
-    }
-}
-
-/// The planted sale of a token, whose proceeds another address gets, and the one after it for coins.
-#[test]
-fn transactions_have_their_swaps() {
-    for fixture in fixtures::full() {
-        let scenario = &fixture.truth["scenarios"]["layering-over-exchange"];
-        let Some(edges) = scenario["edges"].as_array() else {
-            continue;
-        };
-        let served = Served::new(&fixture);
-        let roles = &scenario["roles"];
-        let mut sold = &scenario["token"];
-        for (edge, (from, to)) in edges.iter().zip([("source", "middle"), ("middle", "end")]) {
-            let hash = edge["tx"].as_str().unwrap();
-            let found = get(&served, &format!("transaction?hash={hash}"));
-            let swaps = rows(&found, "swaps");
-            let swap = swaps.iter().find(|it| it["address"] == roles[from]);
-            let swap = swap.unwrap_or_else(|| panic!("{}: {swaps:?}", fixture.name));
-            assert_eq!(swap["to"], roles[to]);
-            assert_eq!(
-                (&swap["given_token"], &swap["given"]),
-                (sold, &edge["value"])
-            );
-            let got = rows(&found, "transfers").iter();
-            let mut got = got.filter(|it| it["to"] == roles[to]);
-            let got = got.next().unwrap();
-            assert_eq!(
-                (&swap["got_token"], &swap["got"]),
-                (&got["token"], &got["amount"])
-            );
-            sold = edges[1].get("token").unwrap_or(sold);
-        }
-    }
-}
-
-#[test]
 fn addresses_and_tokens_are_what_the_chain_says() {
     let fixture = small();
     let served = Served::new(&fixture);
@@ -548,6 +439,12 @@ fn addresses_and_tokens_are_what_the_chain_says() {
         assert!(amount <= before);
         before = amount;
     }
+    assert_eq!(answer["token"]["is_claim"], true);
+    // An account is no token, and nothing that it claims is shown.
+    let none = get(&served, &format!("token?token={ROOT}"));
+    assert_eq!(none["token"]["is_claim"], false);
+    let why = json!(["it has no transfers, and is not known to be a token"]);
+    assert_eq!(none["incomplete"], why);
     let few = get(&served, &format!("token?token={usd6}&limit=3"));
     assert_eq!(rows(&few, "holders"), &holders[..3]);
     assert_eq!(few["more"], holders.len() - 3);

@@ -1,8 +1,9 @@
-//! Answers say what a node no longer has.
+//! Answers say what a node no longer has, and what a server does not know.
 
 use super::{BUSY, get, refused, rows};
-use crate::harness::Served;
+use crate::harness::{Served, settings};
 use serde_json::{Value, json};
+use txgraph::{IndexChoice, Source};
 use txgraph_testkit::fixtures;
 
 /// A contract of the fixture `dev-v2`, which was created early.
@@ -56,4 +57,33 @@ fn what_is_missing_is_said() {
     let hint = statement.json()["error"]["hint"].clone();
     let hint = hint.as_str().unwrap_or_default();
     assert!(!hint.contains("partial"), "{hint}");
+}
+
+/// Without the rules of the chain, nothing is replayed. All else is answered, and the page asks for no more.
+#[test]
+fn a_chain_with_unknown_rules_is_not_replayed() {
+    let Some(fixture) = fixtures::fixture("odd/import-v2") else {
+        return;
+    };
+    let directory = fixture.unpack();
+    let source = Source::builder(directory.path()).index(IndexChoice::Off);
+    let served = Served::on(source.open().unwrap(), settings(), Some(directory));
+    let info = get(&served, "info");
+    assert_eq!(
+        (&info["has_state"], &info["has_internal"]),
+        (&json!(true), &json!(false))
+    );
+    let why = info["incomplete"][0].as_str().unwrap();
+    assert!(
+        why.starts_with("transfers inside of transactions are not known"),
+        "{why}"
+    );
+    let transfers = get(&served, "transfers?limit=1");
+    let sender = transfers["transfers"][0]["from"].as_str().unwrap();
+    let around = format!("neighbors?address={sender}");
+    assert!(!rows(&get(&served, &around), "edges").is_empty());
+    let (status, code, message) = refused(&served, &format!("{around}&internal=true"));
+    assert_eq!((status, code.as_str()), (501, "unsupported"));
+    assert!(message.contains("the rules of the chain"), "{message}");
+    served.refuses("trace_block", json!(["0x5"]), -32004);
 }

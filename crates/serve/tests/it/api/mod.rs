@@ -10,6 +10,7 @@ mod missing;
 mod pages;
 mod patterns;
 mod statement;
+mod transactions;
 mod written;
 
 use crate::harness::{Response, Served, chain_file, settings, small};

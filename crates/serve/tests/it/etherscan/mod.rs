@@ -3,6 +3,7 @@
 
 mod blocks;
 mod logs;
+mod tokens;
 mod transactions;
 mod transfers;
 mod words;

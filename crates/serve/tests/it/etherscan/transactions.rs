@@ -1,8 +1,10 @@
 //! Transactions, and their pages.
 
 use super::{Chain, amount, or_empty, text};
-use crate::harness::{Served, number, small};
+use crate::harness::{Served, chain_file, number, small};
 use serde_json::{Value, json};
+use std::fs;
+use txgraph_testkit::fixtures;
 
 /// The row of a transaction, from the node's answers.
 fn transaction_row(block: &Value, it: &Value, receipt: &Value, tip: u128) -> Value {
@@ -32,10 +34,41 @@ fn transaction_row(block: &Value, it: &Value, receipt: &Value, tip: u128) -> Val
     })
 }
 
+/// The row of what the genesis allocates to an address, if it does.
+fn genesis_row(chain: &Chain, genesis: &Value, address: &str) -> Option<Value> {
+    let balance = genesis["alloc"][address]["balance"].as_str()?;
+    let (block, _) = &chain.blocks[0];
+    Some(json!({
+        "blockNumber": "0",
+        "blockHash": block["hash"],
+        "timeStamp": text(&block["timestamp"]),
+        "hash": format!("GENESIS_{}", &address[2..]),
+        "nonce": "0",
+        "transactionIndex": "0",
+        "from": "GENESIS",
+        "to": address,
+        "value": amount(balance),
+        "gas": "0",
+        "gasPrice": "0",
+        "input": "0x",
+        "methodId": "0x",
+        "functionName": "",
+        "contractAddress": "",
+        "cumulativeGasUsed": "0",
+        "txreceipt_status": "",
+        "gasUsed": "0",
+        "confirmations": "40",
+        "isError": "0",
+    }))
+}
+
 #[test]
 fn transactions_are_those_of_the_node() {
     let fixture = small();
     let (served, chain) = (Served::new(&fixture), Chain::of(&fixture));
+    let genesis = fs::read_to_string(chain_file(&fixture)).unwrap();
+    let genesis: Value = serde_json::from_str(&genesis).unwrap();
+    let mut allocated = 0;
     for address in chain.busy(12) {
         let touches = |it: &Value, receipt: &Value| {
             [&it["from"], &it["to"], &receipt["contractAddress"]]
@@ -44,9 +77,10 @@ fn transactions_are_those_of_the_node() {
         };
         let all = chain.transactions();
         let all = all.filter(|(_, it, receipt)| touches(it, receipt));
-        let expected: Vec<_> = all
-            .map(|(block, it, receipt)| transaction_row(block, it, receipt, 40))
-            .collect();
+        let rows = all.map(|(block, it, receipt)| transaction_row(block, it, receipt, 40));
+        let first = genesis_row(&chain, &genesis, &address);
+        allocated += usize::from(first.is_some());
+        let expected: Vec<_> = first.into_iter().chain(rows).collect();
         let query = format!("module=account&action=txlist&address={address}");
         assert_eq!(served.rows(&query), expected, "{address}");
         let reversed: Vec<_> = expected.iter().rev().cloned().collect();
@@ -64,6 +98,27 @@ fn transactions_are_those_of_the_node() {
             served.rows(&format!("{query}&startBlock=7&endBlock=20")),
             part
         );
+    }
+    assert!(allocated > 0);
+}
+
+/// Whether the genesis allocates coins is not known without its state.
+#[test]
+fn a_list_that_may_lack_the_genesis_says_so() {
+    let Some(fixture) = fixtures::fixture("pruned/long-v2-full") else {
+        return;
+    };
+    let served = Served::new(&fixture);
+    let query = "module=account&action=txlist&address=0x000000000000000000000000000000000000dead";
+    for (start, is_marked) in [
+        ("", true),
+        ("&startblock=0", true),
+        ("&startblock=1", false),
+    ] {
+        let response = served.get(&format!("/api?{query}{start}"));
+        assert_eq!(response.json()["message"], "OK", "{start}");
+        let found = response.headers.contains_key("x-txgraph-incomplete");
+        assert_eq!(found, is_marked, "{start}");
     }
 }
 

@@ -139,8 +139,20 @@ fn words_are_those_of_etherscan() {
         ),
         ("module=account", "Error! Missing Or invalid Action name"),
         (
-            "module=gastracker&action=gasoracle",
+            "module=nothing&action=gasoracle",
             "Error! Missing Or invalid Module name",
+        ),
+        (
+            "module=Stats&action=EthPrice",
+            "Error! ethprice is not answered here: prices are not on the chain",
+        ),
+        (
+            "module=stats&action=dailytx",
+            "Error! dailytx is not answered here: sums by day are not kept",
+        ),
+        (
+            "module=contract&action=verifysourcecode",
+            "Error! verifysourcecode is not answered here: source code is neither compiled nor kept",
         ),
         ("", "Error! Missing Or invalid Module name"),
     ] {
