@@ -223,7 +223,7 @@ fn followed(
     follow(tracker.with_flows(flows), transfers)
 }
 
-/// The example of docs/taint.md.
+/// The example of docs/taint-contracts.md.
 #[test]
 fn a_withdrawal_of_another_user_is_not_tainted() {
     // `r` pays `b`, who deposits. Carol (`c`) and `b` withdraw.
