@@ -68,7 +68,7 @@ pub(crate) struct WatchArgs {
 }
 
 /// The help of `--blocks`, which has another default than in other commands.
-const BLOCKS: &str = "Blocks or dates up to the tip, e.g. -100:, 2024-01-01: [default: the next]";
+const BLOCKS: &str = "Blocks up to the tip, e.g. -100:, 2024-01-01: [default: the next ones]";
 const SAME_RANGES: &str =
     "`txgraph transfers --help` explains ranges. The blocks are printed on stderr.";
 
