@@ -344,7 +344,7 @@ impl Evm {
             gas_used,
             block_gas: BlockGas::from(gas_used),
             gas_refunded: u64::try_from(cx.journal.refund).unwrap_or(0),
-            logs: std::mem::take(&mut cx.journal.logs),
+            logs: cx.journal.take_logs(),
             output: ended.output,
             created: ended.created,
         })
@@ -459,7 +459,7 @@ fn settle(
         gas_used,
         block_gas,
         gas_refunded: refund,
-        logs: std::mem::take(&mut cx.journal.logs),
+        logs: cx.journal.take_logs(),
         output: ended.output,
         created: ended.created,
     })

@@ -231,6 +231,13 @@ fn check_room(limit: u64, of_block: u64, used: u64) -> Result<(), InvalidTransac
     Ok(())
 }
 
+/// Counts the bytes that are zero. A sum of few bytes fits a byte, so that the compiler adds 16 of them at once.
+fn count_zeros(bytes: &[u8]) -> u64 {
+    let few = bytes.chunks(192);
+    let counts = few.map(|few| few.iter().map(|byte| u8::from(*byte == 0)).sum::<u8>());
+    counts.map(u64::from).sum()
+}
+
 /// Computes the intrinsic gas and the floor (EIP-7623).
 fn intrinsic_gas(fork: Fork, tx: &Transaction) -> Intrinsic {
     const ADDRESS_BYTES: u64 = 20;
@@ -244,7 +251,7 @@ fn intrinsic_gas(fork: Fork, tx: &Transaction) -> Intrinsic {
             Some(_) if tx.value.is_zero() => schedule.recipient,
             Some(_) => schedule.recipient + schedule.value,
         };
-    let zeros = tx.input.iter().filter(|byte| **byte == 0).count() as u64;
+    let zeros = count_zeros(&tx.input);
     let others = tx.input.len() as u64 - zeros;
     let mut gas = without_data + zeros * gas::CALLDATA_ZERO_BYTE + others * schedule.calldata_byte;
     if tx.to.is_none() && fork >= Fork::Shanghai {
@@ -295,4 +302,26 @@ pub(crate) fn check_sender(
         return Err(InvalidTransaction::InsufficientBalance { balance, need });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn zeros_are_counted(
+            bytes in proptest::collection::vec(prop_oneof![2 => Just(0u8), 1 => any::<u8>()], 0..1_000),
+        ) {
+            let one_by_one = bytes.iter().filter(|byte| **byte == 0).count() as u64;
+            prop_assert_eq!(count_zeros(&bytes), one_by_one);
+        }
+    }
+
+    /// The sum of a piece reaches its maximum.
+    #[test]
+    fn all_bytes_are_zero() {
+        assert_eq!(count_zeros(&[0; 1_000]), 1_000);
+    }
 }

@@ -37,6 +37,9 @@ pub(crate) struct Options {
     /// Run only our interpreter, with this number of passes over all blocks, for a profiler.
     #[arg(long, value_name = "PASSES")]
     own: Option<usize>,
+    /// Keep prepared code from pass to pass.
+    #[arg(long, requires = "own")]
+    warm: bool,
 }
 
 /// The timed parts, in nanoseconds of CPU time.
@@ -63,7 +66,7 @@ pub(crate) fn run(args: &Options) -> Result<()> {
         args.filter
     );
     if let Some(passes) = args.own {
-        return own(&cases, passes);
+        return own(&cases, passes, args.warm);
     }
     for case in &cases {
         let (codes, transactions) = (RevmCodes::default(), case.peer_transactions());
@@ -130,10 +133,12 @@ fn open(args: &Options) -> Result<Vec<BlockCase>> {
 }
 
 /// Runs our interpreter alone.
-fn own(cases: &[BlockCase], passes: usize) -> Result<()> {
-    let mut gas = 0;
+fn own(cases: &[BlockCase], passes: usize, warm: bool) -> Result<()> {
+    let (mut gas, mut own) = (0, Own::new(&cases[0]));
     for _ in 0..passes {
-        let mut own = Own::new(&cases[0]);
+        if !warm {
+            own = Own::new(&cases[0]);
+        }
         for case in cases {
             gas += own.execute(case, false)?;
         }

@@ -122,6 +122,11 @@ impl Journal {
         self.logs.push(log);
     }
 
+    /// Removes the logs of the current transaction. Their vector stays: it would grow again in each transaction.
+    pub(crate) fn take_logs(&mut self) -> Vec<Log> {
+        self.logs.drain(..).collect()
+    }
+
     /// The maximum number of bytes that the journal uses on the heap, for the limit of an untrusted
     /// run. Elements count twice, because vectors and maps double when they are full.
     pub(crate) fn footprint(&self) -> usize {
