@@ -56,8 +56,12 @@ impl BundleWriter {
         let json = to_json(chain, block, state).map_err(|error| failed(error.into()))?;
         let bytes = compressed(&json).map_err(failed)?;
         let part = path.with_extension("part");
-        fs::write(&part, bytes).map_err(failed)?;
-        fs::rename(&part, &path).map_err(failed)?;
+        let written = fs::write(&part, bytes).and_then(|()| fs::rename(&part, &path));
+        if written.is_err() {
+            // If it cannot be removed either, the first error matters.
+            let _ = fs::remove_file(&part);
+        }
+        written.map_err(failed)?;
         Ok(path)
     }
 }

@@ -182,6 +182,14 @@ fn written_bundles_are_read() {
         error.contains("5.json.zst") && error.contains("exists"),
         "{error}"
     );
+    // A file that cannot get its name leaves nothing.
+    let taken = directory.path().join("taken");
+    std::fs::create_dir_all(taken.join("5.json.zst")).unwrap();
+    let writer = BundleWriter::new(&taken, true).unwrap();
+    writer
+        .write(&known_chain(), &chain().1, &state)
+        .unwrap_err();
+    assert_eq!(taken.read_dir().unwrap().count(), 1);
 
     let bundle = Bundle::open(&path).unwrap();
     assert_eq!(bundle.block(), &chain().1);
