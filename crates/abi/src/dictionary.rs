@@ -2,7 +2,7 @@
 
 use crate::{AbiError, Result, known, words::words};
 use alloy_dyn_abi::{DynSolValue, ErrorExt, EventExt, FunctionExt, JsonAbiExt};
-use alloy_json_abi::{ContractObject, Error, Event, Function};
+use alloy_json_abi::{ContractObject, Error, Event, Function, Param};
 use alloy_primitives::{B256, Selector, hex};
 use serde_json::Value;
 use std::{
@@ -201,6 +201,18 @@ impl Dictionary {
         Some(Named::new(&function.name, names, &values))
     }
 
+    /// The declaration of the function of calldata, as in `transfer(address to, uint256 amount)`.
+    /// `None` if no function fits exactly.
+    pub fn declaration(&self, calldata: &[u8]) -> Option<String> {
+        let (function, _) = self.function_of(calldata)?;
+        let words = |param: &Param| match param.name.as_str() {
+            "" => param.selector_type().into_owned(),
+            name => format!("{} {name}", param.selector_type()),
+        };
+        let inputs: Vec<_> = function.inputs.iter().map(words).collect();
+        Some(format!("{}({})", function.name, inputs.join(", ")))
+    }
+
     /// The values that a call returned, if its function and the returned types are known.
     pub fn returned(&self, calldata: &[u8], output: &[u8]) -> Option<Vec<String>> {
         let (function, _) = self.function_of(calldata)?;
@@ -376,6 +388,12 @@ mod tests {
             call.to_string(),
             "transfer(to: 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed, amount: 7)"
         );
+        let declaration = dictionary.declaration(&calldata);
+        assert_eq!(
+            declaration.as_deref(),
+            Some("transfer(address to, uint256 amount)")
+        );
+        assert_eq!(dictionary.declaration(&calldata[..67]), None);
         let one = B256::with_last_byte(1);
         assert_eq!(dictionary.returned(&calldata, &one[..]).unwrap(), ["true"]);
         // One byte too many is another function.
