@@ -173,6 +173,9 @@ impl Error {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Exists { .. } => Some("choose another name, or allow the file to be replaced"),
+            Self::NoFolder { path } if path.to_string_lossy().contains(":/") => Some(
+                "files are written to folders of this computer; copy them to other places afterwards",
+            ),
             Self::NoFolder { .. } => Some("make the folder first, e.g. with mkdir -p"),
             Self::NoSpace { .. } => {
                 Some("free some space, or write elsewhere; Parquet is the smallest format")

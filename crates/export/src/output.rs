@@ -430,6 +430,8 @@ mod tests {
             matches!(error, Error::NoFolder { .. }) && error.hint().is_some(),
             "{error}"
         );
+        let remote = open(Path::new("s3://bucket/out.csv"), false).err().unwrap();
+        assert!(remote.hint().unwrap().contains("copy"), "{remote}");
         assert!(matches!(open(folder.path(), true), Err(Error::Io { .. })));
         fs::write(folder.path().join("a.csv.meta.json"), "").unwrap();
         let error = open(&folder.path().join("a.csv"), false).err().unwrap();
