@@ -9,6 +9,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Scratch, Snapshot};
+use txgraph_work::CancelFlag;
 
 /// The state of a data directory after its blocks. Can be shared between threads.
 #[derive(Debug)]
@@ -18,6 +19,7 @@ pub struct StateDb {
     pub(crate) codes: CodeCache,
     /// Executes blocks that are stored without their state.
     pub(crate) newest: Option<Arc<dyn NewestBlocks>>,
+    pub(crate) cancel: CancelFlag,
     /// Availability and the id of its snapshot: it is needed for every block.
     available: Mutex<Option<(u64, Arc<Available>)>>,
 }
@@ -50,6 +52,7 @@ impl StateDb {
             node,
             options,
             newest: None,
+            cancel: CancelFlag::new(),
             available: Mutex::default(),
         }
     }
@@ -59,6 +62,13 @@ impl StateDb {
     #[must_use]
     pub fn with_newest(mut self, newest: Arc<dyn NewestBlocks>) -> Self {
         self.newest = Some(newest);
+        self
+    }
+
+    /// Ends walks of change sets with [`Error::Interrupted`] when the flag is set.
+    #[must_use]
+    pub fn with_cancel(mut self, cancel: CancelFlag) -> Self {
+        self.cancel = cancel;
         self
     }
 

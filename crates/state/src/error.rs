@@ -109,6 +109,9 @@ pub enum Error {
         /// Keccak-256 of the code.
         hash: B256,
     },
+    /// A walk of change sets was asked to stop.
+    #[error("interrupted")]
+    Interrupted,
     /// The chain was reorganized: below the tip that a range was prepared from, or at a
     /// block that was requested by its hash.
     #[error("block {block} is no longer part of the chain: prepare the range again, and retry")]

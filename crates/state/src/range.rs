@@ -232,6 +232,9 @@ fn try_walk(db: &StateDb, range: BlockRange) -> Result<Overlay> {
     let blocks = BlockRange::from_to(range.first + 1, tip.block);
     let mut collector = Collector::new(blocks, range.last, &db.options);
     for block in (blocks.first..=blocks.last).rev() {
+        if db.cancel.is_canceled() {
+            return Err(Error::Interrupted);
+        }
         if taken.elapsed() > SNAPSHOT_TIME_MAX {
             drop(snapshot);
             snapshot = db.node().snapshot()?;
@@ -254,6 +257,7 @@ mod tests {
     use crate::StateOptions;
     use txgraph_chaingen::{Appender, Config, Layout};
     use txgraph_nodedb::DataDir;
+    use txgraph_work::CancelFlag;
 
     /// If the node removes blocks between the check of a range and the walk, the tip would be in
     /// the range, and merged layers would lack changes of its blocks.
@@ -270,6 +274,11 @@ mod tests {
         };
         let db = StateDb::open(&DataDir::new(&folder), options).unwrap();
         let blocks = |last| BlockRange { first: 3, last };
+        let cancel = CancelFlag::new();
+        cancel.cancel();
+        let stopped = StateDb::new(db.node().clone(), db.options.clone()).with_cancel(cancel);
+        let error = walk(&stopped, blocks(7)).unwrap_err();
+        assert!(matches!(error, Error::Interrupted), "{error}");
         let error = walk(&db, blocks(8)).unwrap_err();
         assert!(error.is_missing(), "{error}");
         assert_eq!(walk(&db, blocks(7)).unwrap().first_tip().block, 7);
