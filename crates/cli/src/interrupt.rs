@@ -1,14 +1,15 @@
-//! SIGINT and SIGTERM.
+//! Signals.
 
 use crate::progress;
 use signal_hook::{
-    consts::{SIGINT, SIGTERM},
+    consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ},
+    flag,
     iterator::Signals,
     low_level,
 };
 use std::{
-    fmt,
-    sync::mpsc,
+    fmt, fs,
+    sync::{Arc, atomic::AtomicBool, mpsc},
     thread,
     time::{Duration, Instant},
 };
@@ -20,9 +21,9 @@ const POLL: Duration = Duration::from_millis(20);
 /// How long a message may take to print. Standard error can be a pipe that nothing reads.
 const MESSAGE_TIME_MAX: Duration = Duration::from_millis(200);
 
-/// Watches SIGINT and SIGTERM, and returns a flag that the first SIGINT sets. Call it once.
+/// Watches SIGINT, SIGTERM and SIGHUP, and returns a flag that the first SIGINT sets. Call it once.
 ///
-/// Work that sees the flag stops in order. SIGTERM ends the process at once. So do a second
+/// Work that sees the flag stops in order. SIGTERM and SIGHUP end the process at once. So do a second
 /// signal, and a SIGINT after which no block is finished for `grace`: the process is then
 /// blocked, for example by a pipe that nothing reads. Unfinished outputs are deleted first.
 ///
@@ -37,7 +38,7 @@ pub fn watch_signals(grace: Duration) -> Result<CancelFlag> {
                 break signal;
             }
         };
-        if first == SIGTERM {
+        if first != SIGINT {
             exit();
         }
         stop(&flag);
@@ -57,7 +58,7 @@ pub fn watch_signals(grace: Duration) -> Result<CancelFlag> {
     })
 }
 
-/// Watches SIGINT and SIGTERM, and returns a flag that the first of them sets. A second one ends the
+/// Watches SIGINT, SIGTERM and SIGHUP, and returns a flag that the first of them sets. A second one ends the
 /// process. For a server, which ends in order.
 ///
 /// # Errors
@@ -74,10 +75,15 @@ pub(crate) fn watch_signals_to_end() -> Result<CancelFlag> {
     })
 }
 
-/// Passes SIGINT and SIGTERM to a thread that runs `watcher`, with the flag that this returns.
+/// Passes these signals to a thread that runs `watcher`, with the flag that this returns. `nohup` stays in force,
+/// and a limit on the size of files is an error of the writer.
 fn watch(watcher: impl FnOnce(Signals, CancelFlag) + Send + 'static) -> Result<CancelFlag> {
     let failed = |error| Error::new(ErrorKind::Failed, "cannot watch for signals").because(error);
-    let signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
+    let ended = [SIGINT, SIGTERM, SIGHUP].into_iter();
+    let ended = ended.filter(|signal| *signal != SIGHUP || !is_ignored(SIGHUP));
+    let signals = Signals::new(ended).map_err(failed)?;
+    // A process without a handler dies of it. With one, the write fails.
+    flag::register(SIGXFSZ, Arc::<AtomicBool>::default()).map_err(failed)?;
     let cancel = CancelFlag::new();
     let flag = cancel.clone();
     let thread = thread::Builder::new().name("signals".into());
@@ -85,6 +91,14 @@ fn watch(watcher: impl FnOnce(Signals, CancelFlag) + Send + 'static) -> Result<C
         .spawn(move || watcher(signals, flag))
         .map_err(failed)?;
     Ok(cancel)
+}
+
+/// Whether this process was started with the signal ignored.
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 fn stop(flag: &CancelFlag) {
@@ -111,5 +125,18 @@ fn say(line: fmt::Arguments<'_>) {
     // Without a thread there is no message, which matters less than the exit.
     if thread::Builder::new().spawn(print).is_ok() {
         let _ = wait.recv_timeout(MESSAGE_TIME_MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use signal_hook::consts::{SIGPIPE, SIGUSR1};
+
+    #[test]
+    fn ignored_signals_are_known() {
+        // The standard library ignores it.
+        assert!(is_ignored(SIGPIPE));
+        assert!(!is_ignored(SIGUSR1));
     }
 }

@@ -8,7 +8,7 @@ use crate::{
 use clap::Args;
 use serde::Serialize;
 use std::path::Path;
-use txgraph::{Config, Error, Result, pretty_json};
+use txgraph::{Error, ProtectedPaths, Result, pretty_json};
 
 /// Where a result goes, and how.
 #[derive(Args, Debug)]
@@ -32,7 +32,7 @@ pub(crate) struct JsonOutputs {
 
 impl JsonArgs {
     /// Opens the files, before anything is read.
-    pub(crate) fn open(&self, config: &Config) -> Result<JsonOutputs> {
+    pub(crate) fn open(&self, protected: &ProtectedPaths) -> Result<JsonOutputs> {
         let all = self.files.output.iter();
         let (stdout, files): (Vec<_>, Vec<_>) = all.partition(|path| *path == Path::new("-"));
         let files = files.into_iter().map(|path| {
@@ -40,7 +40,7 @@ impl JsonArgs {
                 let message = format!("{}: this result is a JSON document", path.display());
                 return Err(Error::usage(message).hint("name a file .json"));
             }
-            DocumentFile::create(path, self.files.overwrite, config)
+            DocumentFile::create(path, self.files.overwrite, protected)
         });
         let files = files.collect::<Result<Vec<_>>>()?;
         Ok(JsonOutputs {

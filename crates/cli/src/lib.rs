@@ -145,7 +145,7 @@ Exit status:
   1    failed: damaged files, no space, no permission
   2    the query or the configuration is wrong, or the source cannot answer it
   3    blocks are missing, pruned or above the tip (see --allow-partial)
-  130  interrupted (Ctrl-C, SIGTERM)
+  130  interrupted (Ctrl-C, SIGTERM, SIGHUP)
 
 Environment:
   TXGRAPH_SOURCE                  source, as KIND:LOCATION

@@ -9,6 +9,7 @@ use serde::Serialize;
 use std::{
     fmt,
     io::{self, IsTerminal, Write},
+    path::Path,
     sync::Arc,
     time::Duration,
 };
@@ -319,11 +320,7 @@ pub(crate) fn check_reader() -> Result<()> {
 
 /// A failure to print.
 pub(crate) fn stdout_error(error: io::Error) -> Error {
-    let kind = match error.kind() {
-        io::ErrorKind::BrokenPipe => ErrorKind::BrokenPipe,
-        _ => ErrorKind::Failed,
-    };
-    Error::new(kind, "standard output").because(error)
+    Error::io(Path::new("standard output"), error)
 }
 
 #[cfg(test)]

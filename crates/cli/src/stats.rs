@@ -28,6 +28,8 @@ struct Done {
     phases: Vec<(&'static str, f64)>,
     counts: Map<String, Value>,
     files: Vec<Value>,
+    /// Outputs, without links.
+    paths: Vec<PathBuf>,
 }
 
 /// The file for them, which gets its name when the command ends.
@@ -99,7 +101,11 @@ impl Stats {
             let path = path.map(|path| path.display().to_string());
             json!({ "path": path, "rows": file.rows, "bytes": file.bytes })
         });
-        self.done().files.extend(files);
+        let paths = (written.iter()).flat_map(|file| file.path.iter().chain(&file.metadata_path));
+        let paths = paths.filter_map(|path| path.canonicalize().ok());
+        let mut done = self.done();
+        done.files.extend(files);
+        done.paths.extend(paths);
     }
 
     /// Everything, in the order of the documentation.
@@ -150,6 +156,13 @@ impl StatsFile {
     /// Writes the file.
     pub(crate) fn finish(mut self, stats: &Stats, error: Option<&Error>) -> Result<()> {
         stats.phase("end");
+        let path = self.path.canonicalize();
+        if path.is_ok_and(|path| stats.done().paths.contains(&path)) {
+            let path = self.path.display();
+            return Err(Error::usage(format!(
+                "{path}: an output has this name, so --stats did not replace it"
+            )));
+        }
         let text = serde_json::to_string_pretty(&stats.document(&self, error));
         let text = text.map_err(|error| Error::io(&self.path, error.into()))?;
         let written = self.out.write_all(format!("{text}\n").as_bytes());

@@ -108,7 +108,11 @@ impl Error {
 
     /// A failure of reading or writing `path`.
     pub fn io(path: &Path, error: io::Error) -> Self {
-        Self::new(ErrorKind::Failed, path.display().to_string()).because(error)
+        let kind = match error.kind() {
+            io::ErrorKind::BrokenPipe => ErrorKind::BrokenPipe,
+            _ => ErrorKind::Failed,
+        };
+        Self::new(kind, path.display().to_string()).because(error)
     }
 
     /// Adds the place before the message: a file, a key.
@@ -432,9 +436,14 @@ impl From<txgraph_replay::Error> for Error {
             }
             Replay::UnknownChain { .. }
             | Replay::UnknownBundleChain { .. }
-            | Replay::WrongChainId { .. } => Self::usage(message).with_hint(Hint::NameChainFile),
+            | Replay::WrongChainId { .. } => {
+                Self::new(ErrorKind::Unsupported(Capability::Replay), message)
+                    .with_hint(Hint::NameChainFile)
+            }
+            Replay::OpStack { .. } => {
+                Self::new(ErrorKind::Unsupported(Capability::Replay), message)
+            }
             Replay::Genesis
-            | Replay::OpStack { .. }
             | Replay::WrongChain { .. }
             | Replay::WrongBundleChain { .. }
             | Replay::ChainFile { .. }
@@ -464,6 +473,7 @@ impl From<txgraph_state::Error> for Error {
     fn from(error: txgraph_state::Error) -> Self {
         use txgraph_state::Error as State;
         let kind = match &error {
+            State::Interrupted => ErrorKind::Interrupted,
             error if error.is_missing() => ErrorKind::Unavailable,
             error if error.is_stale() => ErrorKind::Reorged,
             _ => ErrorKind::Failed,

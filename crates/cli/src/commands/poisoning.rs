@@ -28,12 +28,10 @@ pub(super) fn warn(terminal: &Terminal, found: &Poisoning) {
         } = pair;
         terminal.note(format_args!(
             "possible address poisoning: zero-value transfers ({transfers}) from {from_address} \
-             to {to_address}, to which it had sent nothing of that token before"
+             to {to_address}, without an earlier payment of that token in the graph"
         ));
     }
     if let more @ 1.. = found.zero_value.len().saturating_sub(SHOWN_MAX) {
-        terminal.note(format_args!(
-            "more pairs with zero-value transfers only: {more}"
-        ));
+        terminal.note(format_args!("more pairs with such transfers: {more}"));
     }
 }

@@ -144,9 +144,8 @@ fn show(args: &StatementArgs, source: &Source, context: &Context<'_>) -> Result<
         query = query.proofs();
     }
     query.check(&outputs)?;
-    let config = context.global.config()?;
     let pages = (pages.iter())
-        .map(|path| DocumentFile::create(path, args.files.overwrite(), &config))
+        .map(|path| DocumentFile::create(path, args.files.overwrite(), source.protected_paths()))
         .collect::<Result<Vec<_>>>()?;
     terminal.check_stdout(outputs.iter().map(|output| &output.target))?;
     let labels = args.names.labels.read(source, terminal)?;

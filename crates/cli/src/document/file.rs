@@ -1,11 +1,11 @@
 //! The file of a document.
 
-use crate::output::{Terminal, number};
+use crate::output::Terminal;
 use std::{
     io::Write,
     path::{Path, PathBuf},
 };
-use txgraph::{Config, Error, LineWriter, Result};
+use txgraph::{Error, LineWriter, ProtectedPaths, Result, Written};
 
 /// A file that gets its name when its document is complete.
 pub(crate) struct DocumentFile {
@@ -15,8 +15,8 @@ pub(crate) struct DocumentFile {
 
 impl DocumentFile {
     /// Opens the file, before anything is read. Refuses paths that belong to sources.
-    pub(crate) fn create(path: &Path, overwrite: bool, config: &Config) -> Result<Self> {
-        config.protected_paths().check(path)?;
+    pub(crate) fn create(path: &Path, overwrite: bool, protected: &ProtectedPaths) -> Result<Self> {
+        protected.check(path)?;
         Ok(Self {
             path: path.to_owned(),
             out: LineWriter::new(&path.to_path_buf().into(), overwrite)?,
@@ -25,17 +25,18 @@ impl DocumentFile {
 
     /// Writes the document, and says so.
     pub(crate) fn write(self, text: &[u8], terminal: &Terminal) -> Result<()> {
-        write_whole(self.out, &self.path, text)?;
-        let bytes = number(text.len() as u64, "byte", "bytes");
-        terminal.note(format_args!("wrote {} ({bytes})", self.path.display()));
+        let written = write_whole(self.out, &self.path, text)?;
+        terminal.written(&[written]);
         Ok(())
     }
 }
 
 /// Writes a whole text to a file, which then gets its name.
-pub(crate) fn write_whole(mut out: LineWriter, path: &Path, text: &[u8]) -> Result<()> {
+pub(crate) fn write_whole(mut out: LineWriter, path: &Path, text: &[u8]) -> Result<Written> {
     let written = out.write_all(text);
     written.map_err(|error| Error::io(path, error))?;
-    out.finish()?;
-    Ok(())
+    Ok(Written {
+        rows: None,
+        ..out.finish()?
+    })
 }

@@ -1,6 +1,6 @@
 //! Files of other tools as a source: their options, and joined sources.
 
-use crate::harness::{self, CHAIN, Run, Sample};
+use crate::harness::{self, CHAIN, PEEL, Run, Sample};
 use std::{collections::BTreeMap, path::Path};
 
 fn ask(folder: &Path, source: &str, line: &str) -> Run {
@@ -72,9 +72,21 @@ fn tables_of_txgraph_are_read_back() {
     ask(&folder, "csv:f.csv", "transfers -q")
         .ended(1)
         .says("column value");
-    ask(&folder, "csv:t.csv", "transfers -q -o t.csv --overwrite")
-        .ended(2)
-        .says("is a file of the source");
+    // Lines of JSON, whatever the extension.
+    sample.ok("transfers -q -o s.jsonl");
+    for end in ["", ".meta.json"] {
+        let [from, to] = ["s.jsonl", "s.json"].map(|name| sample.path(&format!("{name}{end}")));
+        std::fs::rename(from, to).unwrap();
+    }
+    let common = format!("common {PEEL} -q -o s.json --overwrite");
+    for (source, line) in [
+        ("csv:t.csv", "transfers -q -o t.csv --overwrite"),
+        ("csv:s.json", &common),
+    ] {
+        ask(&folder, source, line)
+            .ended(2)
+            .says("is a file of the source");
+    }
 }
 
 #[test]

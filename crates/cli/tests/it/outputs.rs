@@ -220,6 +220,15 @@ fn stats_are_written() {
         failed["error"].as_str().unwrap().contains("block 40"),
         "{failed}"
     );
+    // An output stays, and so does its metadata.
+    for name in ["u.csv", "u.csv.meta.json"] {
+        let run = sample.run(&format!("transfers -o u.csv --overwrite --stats {name}"));
+        run.ended(2).says("an output has this name");
+        assert!(sample.read("u.csv").starts_with("block_number,"));
+        assert!(sample.read_json("u.csv.meta.json")["chain"].is_object());
+    }
+    let stats = read(&format!("address {ROOT} -o a.json"), 0);
+    assert_eq!(stats["files"][0]["path"], "a.json");
     // Not in the data directory.
     let path = sample.fixture.path().join("stats.json");
     let run = sample.run(&format!("info --stats {}", path.display()));

@@ -19,7 +19,9 @@ fn graph_warns_of_the_planted_poisoning() {
         assert!(alike.contains(text(name)), "{alike}");
     }
     assert!(alike.contains("same first and last four digits"), "{alike}");
-    for part in ["zero-value", victim, text("lookalike")] {
+    // Only of the graph is it known.
+    let unpaid = "earlier payment of that token in the graph";
+    for part in ["zero-value", victim, text("lookalike"), unpaid] {
         assert!(nothing.contains(part), "{nothing}");
     }
     let quiet = sample.ok(&format!("graph -q -r {victim} -t {token} -n 1"));

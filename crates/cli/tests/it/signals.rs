@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM end every command, also one that is blocked.
+//! SIGINT, SIGTERM and SIGHUP end every command, also one that is blocked.
 
 use crate::harness::{CHAIN, Sample, bare};
 use std::{
@@ -124,7 +124,7 @@ fn one_signal_ends_a_process_whose_pipe_is_full() {
 #[test]
 fn a_signal_removes_unfinished_outputs() {
     let sample = Sample::small();
-    for signal in ["-TERM", "-INT"] {
+    for signal in ["-TERM", "-INT", "-HUP"] {
         // An endless loop with gas for years.
         let mut command = bare(sample.folder.path());
         command.args([

@@ -283,6 +283,16 @@ fn a_full_disk_is_reported() {
 }
 
 #[test]
+fn a_limit_on_the_size_of_files_is_reported() {
+    let sample = Sample::small();
+    // Blocks of 512 bytes: more than the lock file of the database, less than the output.
+    let line = format!("replay trace call -o t.jsonl {CHAIN}");
+    let run = shell(&sample, "ulimit -f 2100;", &line, "");
+    run.ended(1).says("t.jsonl: File too large");
+    assert!(sample.files().is_empty(), "{:?}", sample.files());
+}
+
+#[test]
 fn pipes_and_devices_are_not_replaced() {
     let sample = Sample::small();
     sample.ok("transfers -q -o /dev/null -f csv");
@@ -335,6 +345,29 @@ fn a_closed_pipe_is_not_an_error() {
         !stderr.contains("error") && !stderr.contains("panicked"),
         "{stderr}"
     );
+}
+
+#[test]
+fn a_reader_that_has_ended_is_not_an_error() {
+    let sample = Sample::small();
+    for line in [
+        "info --json",
+        "transfers",
+        &format!("graph -f svg -r {ROOT}"),
+        "analyze summary",
+        "evm run --code 5b00 --trace=-",
+        &format!("replay trace struct --tx 20:3 {CHAIN}"),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = sample.command();
+        let child = command.args(line.split_whitespace()).stdout(writer);
+        let child = child.stderr(Stdio::piped()).spawn().unwrap();
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{line}: {stderr}");
+        assert!(!stderr.contains("error"), "{line}: {stderr}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::{
     address::allocated,
-    harness::{CHAIN, ROOT, Row, Sample, rows},
+    harness::{CHAIN, HUB, ROOT, Row, Sample, rows},
 };
 use std::{collections::BTreeMap, fs};
 use txgraph_testkit::or_skip;
@@ -201,6 +201,9 @@ fn what_cannot_be_traced_is_refused() {
     ] {
         sample.fails(&line, 2, reason);
     }
+    // It sent tokens only.
+    let run = sample.ok(&format!("analyze taint -r {HUB} -t eth {CHAIN}"));
+    run.says("the roots sent none of the selected tokens");
 }
 
 /// Two swaps that pay other addresses: what was sold for another token, and then for coins, is followed to

@@ -101,6 +101,8 @@ struct Sums {
     others: (u64, AmountSum),
     /// Who sent more than they received, ascending.
     negative: Vec<Address>,
+    /// Whether all blocks up to the last one were read: sums are balances.
+    is_whole: bool,
     scan: ScanReport,
 }
 
@@ -221,14 +223,17 @@ impl<'s> Holders<'s> {
                 is_stated: false,
             })
             .collect();
-        let mut is_ranked = sums.negative.is_empty();
+        let mut is_ranked = sums.negative.is_empty() || !sums.is_whole;
         let asked = self.ask(&blocks, &sums, &mut holders, &mut is_ranked, &mut notes)?;
         if !sums.negative.is_empty() {
             let senders = number(sums.negative.len() as u64, "address", "addresses");
-            notes.push(format!(
-                "{senders} sent more than transfers brought: the token changes balances in other \
-                 ways"
-            ));
+            notes.push(match sums.is_whole {
+                true => format!(
+                    "{senders} sent more than transfers brought: the token changes balances in \
+                     other ways"
+                ),
+                false => format!("not listed: {senders} with less after these blocks than before"),
+            });
         }
         holders.sort_unstable_by_key(|it| (Reverse(it.amount), it.address));
         let (others, of_others) = sums.others;
@@ -305,12 +310,16 @@ impl<'s> Holders<'s> {
         let others = keep_largest(&mut held, self.limit.saturating_mul(2));
         let mut negative: Vec<_> = negative.into_iter().map(|(address, _)| address).collect();
         negative.sort_unstable();
+        let blocks = query.blocks();
         Ok(Sums {
             transfers,
             standard,
             held,
             others,
             negative,
+            is_whole: (blocks.iter().next()).is_some_and(|range| range.first <= 1)
+                && blocks.iter().count() == 1
+                && scan.missing.is_empty(),
             scan,
         })
     }
@@ -325,9 +334,6 @@ impl<'s> Holders<'s> {
         notes: &mut Vec<String>,
     ) -> Result<Option<u64>> {
         let by_transfers = "amounts are the sums of the transfers that were read";
-        let is_whole = (blocks.iter().next()).is_some_and(|range| range.first <= 1)
-            && blocks.iter().count() == 1
-            && sums.scan.missing.is_empty();
         let ids = self.selection.amounts.token_ids();
         let id = match (sums.standard, ids) {
             (Some(TokenStandard::Erc1155), [id]) => Some(*id),
@@ -342,7 +348,7 @@ impl<'s> Holders<'s> {
                 return Ok(None);
             }
         };
-        let Some(span) = blocks.span().filter(|_| is_whole) else {
+        let Some(span) = blocks.span().filter(|_| sums.is_whole) else {
             notes.push(by_transfers.into());
             return Ok(None);
         };

@@ -446,7 +446,8 @@ impl RethNode {
                 overlay_bytes_max: memory.unwrap_or(default.overlay_bytes_max),
                 ..default
             },
-        );
+        )
+        .with_cancel(self.control.cancel.clone());
         let newest = self.newest.get_or_init(|| {
             let rules = self.rules().ok()?;
             Some(Arc::new(NewestReplay::new(rules)))
@@ -530,13 +531,18 @@ impl RethNode {
 /// parent.
 fn no_state(error: txgraph_state::Error, wanted: BlockRange) -> Error {
     let txgraph_state::Error::NotAvailable {
-        available, reason, ..
+        block,
+        available,
+        reason,
+        ..
     } = &error
     else {
         return error.into();
     };
     let first = available.first.saturating_add(1);
-    let newest = BlockRange::from_to(first, available.last.max(first));
+    // The database contains `block`, so that there is one after the last with a state.
+    let last = available.last + u64::from(*block > available.last);
+    let newest = BlockRange::from_to(first, last.max(first));
     Error::unavailable(format!(
         "blocks {wanted} cannot all be replayed: {reason}; available: {newest}"
     ))

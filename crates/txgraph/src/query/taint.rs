@@ -146,7 +146,7 @@ pub(super) fn run(
 fn notes(taint: &Taint, obstacle: Option<Error>, uncompared: Option<Error>) -> Vec<String> {
     let mut notes = Vec::new();
     if taint.sources.is_empty() {
-        notes.push("the roots sent nothing in these blocks".to_owned());
+        notes.push("the roots sent none of the selected tokens in these blocks".to_owned());
     }
     if taint.unknown_balances > 0 {
         notes.push(format!(

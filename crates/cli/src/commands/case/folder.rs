@@ -221,5 +221,6 @@ pub(super) fn write_json(path: &Path, value: &impl Serialize, overwrite: bool) -
 /// Writes a text file, which gets its name when it is complete.
 pub(super) fn write(path: &Path, text: &str, overwrite: bool) -> Result<()> {
     let out = LineWriter::new(&path.to_path_buf().into(), overwrite)?;
-    write_whole(out, path, text.as_bytes())
+    write_whole(out, path, text.as_bytes())?;
+    Ok(())
 }

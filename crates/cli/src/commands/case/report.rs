@@ -41,7 +41,8 @@ pub(super) fn run(args: &ReportArgs, context: &Context<'_>) -> Result<()> {
         return Err(Error::usage(message)
             .hint("the pictures of a Markdown report are files of the case; HTML contains them"));
     }
-    let file = DocumentFile::create(path, args.overwrite, &context.global.config()?)?;
+    let protected = context.global.config()?.protected_paths();
+    let file = DocumentFile::create(path, args.overwrite, &protected)?;
     let report = report(&folder, &context.terminal.cancel)?;
     file.write(text(&report, is_markdown).as_bytes(), context.terminal)
 }

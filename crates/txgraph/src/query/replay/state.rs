@@ -60,6 +60,17 @@ impl Source {
         ask(&BlockState { state, block })
     }
 
+    /// Whether accounts at the end of a block are found by an index. Otherwise [`Self::with_state`] reads
+    /// the changes of all later blocks.
+    ///
+    /// # Errors
+    ///
+    /// If the source has no state.
+    pub fn has_state_index(&self, block: u64) -> Result<bool> {
+        let states = self.node(Capability::State)?.state()?;
+        Ok(block >= states.available()?.indexed_from)
+    }
+
     /// The balances of addresses in tokens, or in the native coin (`None`), at the end of a block;
     /// default: the newest with a state. Returns the block and the balances in the order asked; `None`
     /// for a token that does not answer `balanceOf`.
