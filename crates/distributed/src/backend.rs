@@ -80,7 +80,7 @@ impl Driver {
         let slots = run.fact(|info| &mut info.slots, count)?;
         let partitions = settings.partitions(slots);
         let engine: Arc<dyn Engine> = match remote {
-            Some(remote) => Arc::new(Cluster::new(remote, settings.clone(), partitions)?),
+            Some(remote) => Arc::new(Cluster::new(remote, settings.clone(), partitions)),
             None => {
                 // Tasks read in parallel already.
                 let config = Config {

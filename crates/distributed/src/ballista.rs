@@ -5,6 +5,7 @@ use crate::{
     engine::{Engine, Job, JobMetrics, JobProgress},
     error::Refusal,
     operator::encode_plan,
+    parts::attempt,
     remote::{Remote, divide},
     rows, session,
 };
@@ -19,10 +20,13 @@ use ballista_core::{
     utils::{GrpcClientConfig, create_grpc_client_endpoint},
     version,
 };
-use datafusion::execution::SessionState;
+use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
 use serde::Deserialize;
-use std::time::{Duration, Instant};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    time::{Duration, Instant},
+};
 use tonic::transport::Channel;
 use txgraph_work::CancelFlag;
 
@@ -62,18 +66,20 @@ struct StageTask {
 pub(crate) struct Cluster {
     remote: Remote,
     settings: Settings,
-    session: SessionState,
+    /// A name that no other driver has.
+    session: String,
+    config: SessionConfig,
 }
 
 impl Cluster {
     /// The cluster of a scheduler.
-    pub(crate) fn new(remote: Remote, settings: Settings, partitions: usize) -> Result<Self> {
-        let config = session::config(partitions);
-        Ok(Self {
+    pub(crate) fn new(remote: Remote, settings: Settings, partitions: usize) -> Self {
+        Self {
             remote,
-            session: session::state(config)?,
             settings,
-        })
+            session: attempt(),
+            config: session::config(partitions),
+        }
     }
 
     /// Waits until an executor can be reached. The scheduler needs some time to notice that an
@@ -103,7 +109,7 @@ impl Cluster {
     }
 
     async fn connect(&self) -> Result<Scheduler> {
-        let config = self.session.config().ballista_config();
+        let config = self.config.ballista_config();
         let url = format!("http://{}", self.remote.route()?);
         let endpoint = create_grpc_client_endpoint(url, Some(&GrpcClientConfig::from(&config)))
             .map_err(|error| self.unreachable(error))?;
@@ -123,7 +129,7 @@ impl Cluster {
     /// Submits a plan. Returns the id of its job.
     async fn submit(&self, scheduler: &mut Scheduler, job: &Job<'_>) -> Result<String> {
         let plan = encode_plan(&job.plan)?;
-        let entries = self.session.config().options().entries().into_iter();
+        let entries = self.config.options().entries().into_iter();
         let mut settings: Vec<_> = entries
             .map(|entry| KeyValuePair {
                 key: entry.key,
@@ -138,8 +144,8 @@ impl Cluster {
         let mut request = tonic::Request::new(ExecuteQueryParams {
             query: Some(Query::PhysicalPlan(plan)),
             settings,
-            session_id: self.session.session_id().to_owned(),
-            operation_id: self.session.session_id().to_owned(),
+            session_id: self.session.clone(),
+            operation_id: self.session.clone(),
         });
         version::insert_version_header(request.metadata_mut());
         let answer = scheduler.execute_query(request).await;
@@ -235,7 +241,7 @@ impl Cluster {
         cancel: &CancelFlag,
         metrics: &mut JobMetrics,
     ) -> Result<Vec<String>> {
-        let mut reports = Vec::new();
+        let (mut reports, mut clients) = (Vec::new(), HashMap::new());
         let mut locations: Vec<_> = locations
             .into_iter()
             .map(|location| {
@@ -257,19 +263,23 @@ impl Cluster {
             };
             let port = u16::try_from(executor.port)
                 .map_err(|_| lost(format!("{} is not a port", executor.port)))?;
-            let mut client = BallistaClient::try_new(
-                &executor.host,
-                port,
-                session::MESSAGE_BYTES_MAX as usize,
-                false,
-                self.remote.endpoints(),
-                FETCH_ATTEMPTS,
-                FETCH_PAUSE_MILLIS,
-                0,
-                0,
-            )
-            .await
-            .map_err(|error| lost(error.to_string()))?;
+            let client = match clients.entry(executor.id.clone()) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(place) => {
+                    let client = BallistaClient::try_new(
+                        &executor.host,
+                        port,
+                        session::MESSAGE_BYTES_MAX as usize,
+                        false,
+                        self.remote.endpoints(),
+                        FETCH_ATTEMPTS,
+                        FETCH_PAUSE_MILLIS,
+                        0,
+                        0,
+                    );
+                    place.insert(client.await.map_err(|error| lost(error.to_string()))?)
+                }
+            };
             let mut batches = client
                 .fetch_partition(&executor.id, &partition.into(), file, layout, true)
                 .await
@@ -315,8 +325,8 @@ impl Engine for Cluster {
         false
     }
 
-    fn session(&self) -> &SessionState {
-        &self.session
+    fn config(&self) -> &SessionConfig {
+        &self.config
     }
 
     fn received(&self) -> u64 {

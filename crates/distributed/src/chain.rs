@@ -2,14 +2,12 @@
 
 use crate::{
     Driver, Error, Result,
-    measure::{decode, decode_counts},
-    parts::flattened,
+    measure::decode_counts,
     rows::BATCH_ROWS,
     run::Committed,
     wire::{Chunk, Mode, Request, Task},
 };
 use alloy_primitives::{Address, hex};
-use bytes::Bytes;
 use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use serde::de::DeserializeOwned;
 use std::{ops::ControlFlow, sync::Arc};
@@ -127,14 +125,8 @@ impl Steps for RunSteps<'_> {
         &'a self,
         step: &'a Committed,
     ) -> Vec<impl Iterator<Item = Result<Record<K, N, A>>> + 'a> {
-        let of_section = |section: Result<Bytes>| {
-            let rows = section.and_then(|section| decode(&section));
-            flattened(rows.map(|rows| rows.into_iter().map(Ok)))
-        };
         let tasks = step.step.chunks.iter();
-        tasks
-            .map(|chunk| step.sections(chunk).flat_map(of_section))
-            .collect()
+        tasks.map(|chunk| step.records::<K, N, A>(chunk)).collect()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::Result;
 use datafusion::{
-    execution::SessionState,
     physical_plan::{ExecutionPlan, ExecutionPlanProperties},
+    prelude::SessionConfig,
 };
 use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc};
@@ -71,8 +71,8 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync {
     /// Whether it is this process.
     fn is_local(&self) -> bool;
 
-    /// Makes plans for this engine.
-    fn session(&self) -> &SessionState;
+    /// The settings of plans for this engine.
+    fn config(&self) -> &SessionConfig;
 
     /// The bytes that came from it, apart from objects: reports, and descriptions of the cluster.
     fn received(&self) -> u64;

@@ -7,6 +7,7 @@ use crate::{
 };
 use datafusion::{
     common::runtime::SpawnedTask, execution::SessionState, physical_plan::ExecutionPlanProperties,
+    prelude::SessionConfig,
 };
 use futures::StreamExt;
 use std::{
@@ -98,8 +99,8 @@ impl Engine for InProcess {
         true
     }
 
-    fn session(&self) -> &SessionState {
-        &self.session
+    fn config(&self) -> &SessionConfig {
+        self.session.config()
     }
 
     fn received(&self) -> u64 {

@@ -171,10 +171,7 @@ impl Tables for TaskTables<'_> {
         rows: &[Record<K, N, A>],
     ) -> Result<()> {
         let section = sections(table, self.task.partitions).start + partition;
-        self.writer.write(section, rows.len(), |to| {
-            encode(rows, to);
-            Ok(())
-        })
+        write(&mut self.writer, section, rows)
     }
 
     fn write_counts(&mut self, table: u32, counts: &impl Serialize) -> Result<()> {
@@ -206,6 +203,21 @@ fn kind<const K: usize, const N: usize, const A: usize>() -> [u8; 3] {
 /// A length of less than 256.
 const fn low_byte(length: usize) -> u8 {
     length.to_le_bytes()[0]
+}
+
+/// Writes rows as a section, if there are any.
+pub(crate) fn write<const K: usize, const N: usize, const A: usize>(
+    to: &mut PartWriter,
+    section: u32,
+    rows: &[Record<K, N, A>],
+) -> Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    to.write(section, rows.len(), |to| {
+        encode(rows, to);
+        Ok(())
+    })
 }
 
 fn encode<const K: usize, const N: usize, const A: usize>(

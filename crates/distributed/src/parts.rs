@@ -37,7 +37,7 @@ pub(crate) const HEARTBEATS: &str = "heartbeats";
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A name that no other attempt at a task has.
-fn attempt() -> String {
+pub(crate) fn attempt() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
 }
 
@@ -310,7 +310,7 @@ mod tests {
         let [batch] = &batches[..] else {
             panic!("{batches:?}");
         };
-        let batch = rows::of_ipc(batch, None).unwrap();
+        let batch = rows::of_ipc(batch).unwrap();
         assert_eq!(decode_reports(&batch).unwrap(), ["7", "7"]);
 
         // A change of a section, or of the index, is found by those that read it.

@@ -1,4 +1,4 @@
-//! Transfers as Arrow columns, and back.
+//! Transfers as Arrow columns, and as rows of few bytes.
 //!
 //! The columns are as in `docs/schemas.md`, with addresses and amounts as bytes: 20 bytes, and
 //! 32 bytes in big-endian order, so that the order of bytes is the order of numbers.
@@ -7,8 +7,8 @@ use crate::{Error, Result};
 use alloy_primitives::{Address, B256, U256};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use datafusion::arrow::{
-    array::{Array, AsArray, FixedSizeBinaryArray, PrimitiveArray, RecordBatch, StringArray},
-    datatypes::{ArrowPrimitiveType, DataType, Field, Schema, SchemaRef, UInt32Type, UInt64Type},
+    array::{AsArray, RecordBatch, StringArray},
+    datatypes::{DataType, Field, Schema, SchemaRef},
     ipc::{
         CompressionType,
         reader::StreamReader,
@@ -20,7 +20,9 @@ use std::sync::{Arc, LazyLock};
 use txgraph::transfer_batch;
 /// The table `transfers`.
 pub use txgraph::transfer_schema as transfers_schema;
-use txgraph_transfers::{BlockTime, Transfer};
+use txgraph_analysis::partitioned::Record;
+use txgraph_graph::{AmountSum, widen};
+use txgraph_transfers::{BlockTime, Kind, TokenStandard, Transfer};
 
 /// Rows of a batch.
 pub(crate) const BATCH_ROWS: usize = 8192;
@@ -60,10 +62,9 @@ pub(crate) fn to_ipc(batch: &RecordBatch, to: &mut Vec<u8>) -> Result<()> {
     Ok(writer.finish()?)
 }
 
-/// Reads a batch, or some of its columns.
-pub(crate) fn of_ipc(bytes: &[u8], columns: Option<&[usize]>) -> Result<RecordBatch> {
-    let columns = columns.map(<[usize]>::to_vec);
-    let batch = StreamReader::try_new(bytes, columns)?.next();
+/// Reads a batch.
+pub(crate) fn of_ipc(bytes: &[u8]) -> Result<RecordBatch> {
+    let batch = StreamReader::try_new(bytes, None)?.next();
     Ok(batch.ok_or_else(|| Error::Answer("a file has no rows".to_owned()))??)
 }
 
@@ -78,7 +79,7 @@ pub(crate) fn columns_text(columns: SchemaRef) -> Result<String> {
 pub(crate) fn columns(text: &str) -> Result<SchemaRef> {
     let bytes = BASE64_STANDARD.decode(text);
     let bytes = bytes.map_err(|error| Error::Plan(format!("the columns of a task: {error}")))?;
-    Ok(of_ipc(&bytes, None)?.schema())
+    Ok(of_ipc(&bytes)?.schema())
 }
 
 /// Encodes transfers as a batch of [`transfers_schema`], or of some of its columns.
@@ -91,82 +92,73 @@ pub(crate) fn encode(transfers: &[Transfer], columns: Option<&[usize]>) -> Resul
     }
 }
 
-/// Decodes a batch of [`transfers_schema`].
-pub(crate) fn decode(batch: &RecordBatch) -> Result<Vec<Transfer>> {
-    let words = |at: usize| batch.column(at).as_string::<i32>();
-    let bytes = |at: usize| batch.column(at).as_fixed_size_binary();
-    let (standards, kinds) = (words(11), words(12));
-    let mut transfers = Vec::with_capacity(batch.num_rows());
-    for row in 0..batch.num_rows() {
-        let word = |error: txgraph_base::UnknownWord| Error::Answer(error.to_string());
-        let address = |at| fixed::<20>(bytes(at), row).map(|bytes| bytes.map(Address::from));
-        let number = |at| fixed::<32>(bytes(at), row).map(|bytes| bytes.map(U256::from_be_bytes));
-        let needed = || Error::Answer("a transfer lacks a value".to_owned());
-        transfers.push(Transfer {
-            block_number: integer::<UInt64Type>(batch, 0, row).ok_or_else(needed)?,
-            block_timestamp: time(batch, row)?,
-            transaction_index: integer::<UInt32Type>(batch, 2, row).ok_or_else(needed)?,
-            log_index: integer::<UInt32Type>(batch, 3, row),
-            sub_index: integer::<UInt32Type>(batch, 4, row).ok_or_else(needed)?,
-            transaction_hash: fixed::<32>(bytes(5), row)?.map(B256::from),
-            token_address: address(6)?,
-            from_address: address(7)?.ok_or_else(needed)?,
-            to_address: address(8)?.ok_or_else(needed)?,
-            value: number(9)?.ok_or_else(needed)?,
-            token_id: number(10)?,
-            token_standard: standards.value(row).parse().map_err(word)?,
-            kind: kinds.value(row).parse().map_err(word)?,
-        });
+/// A transfer in few bytes, for rows that only the driver reads: standard, kind, whether it has a token and a
+/// hash, these, sender and receiver; block, its time, transaction, log and place in it; amount and id of
+/// the token. A number that may be missing is one higher.
+pub(crate) type TransferRecord = Record<96, 5, 2>;
+
+/// Encodes a transfer.
+pub(crate) fn to_record(transfer: &Transfer) -> TransferRecord {
+    let (token, hash) = (transfer.token_address, transfer.transaction_hash);
+    let mut key = [transfer.token_standard as u8; 96];
+    key[1..4].copy_from_slice(&[
+        transfer.kind as u8,
+        u8::from(token.is_some()),
+        u8::from(hash.is_some()),
+    ]);
+    key[4..24].copy_from_slice(token.unwrap_or_default().as_slice());
+    key[24..56].copy_from_slice(hash.unwrap_or_default().as_slice());
+    key[56..76].copy_from_slice(transfer.from_address.as_slice());
+    key[76..].copy_from_slice(transfer.to_address.as_slice());
+    let known = |number: Option<u64>| number.map_or(0, |number| number + 1);
+    let id = transfer.token_id.map(|id| widen(id) + AmountSum::from(1));
+    Record {
+        key,
+        numbers: [
+            transfer.block_number,
+            known(transfer.block_timestamp.map(BlockTime::seconds)),
+            transfer.transaction_index.into(),
+            known(transfer.log_index.map(u64::from)),
+            transfer.sub_index.into(),
+        ],
+        amounts: [widen(transfer.value), id.unwrap_or_default()],
     }
-    Ok(transfers)
 }
 
-/// The position of a transaction, its hash, and the time of its block.
-type HashRow = ((u64, u32), Option<B256>, Option<BlockTime>);
-
-/// The columns of [`decode_hashes`].
-pub(crate) const HASH_COLUMNS: [usize; 4] = [0, 1, 2, 5];
-
-/// Decodes [`HASH_COLUMNS`].
-pub(crate) fn decode_hashes(batch: &RecordBatch) -> Result<Vec<HashRow>> {
-    let hashes = batch.column(3).as_fixed_size_binary();
-    let needed = || Error::Answer("a transfer lacks a value".to_owned());
-    let row = |row| {
-        let block = integer::<UInt64Type>(batch, 0, row).ok_or_else(needed)?;
-        let transaction = integer::<UInt32Type>(batch, 2, row).ok_or_else(needed)?;
-        let hash = fixed::<32>(hashes, row)?.map(B256::from);
-        Ok(((block, transaction), hash, time(batch, row)?))
+/// Decodes a transfer.
+pub(crate) fn of_record(record: &TransferRecord) -> Result<Transfer> {
+    let other = || Error::Answer("a file has no transfer".to_owned());
+    let [standard, kind, has_token, has_hash, ..] = record.key;
+    let address = |at: usize| Address::from_slice(&record.key[at..at + 20]);
+    let number = |number: u64| u32::try_from(number).map_err(|_| other());
+    let amount = |amount: AmountSum| {
+        U256::try_from_le_slice(&amount.as_le_bytes_trimmed()).ok_or_else(other)
     };
-    (0..batch.num_rows()).map(row).collect()
-}
-
-/// The time of a block, from the second column.
-fn time(batch: &RecordBatch, row: usize) -> Result<Option<BlockTime>> {
-    let time = integer::<UInt64Type>(batch, 1, row).map(|seconds| {
-        BlockTime::new(seconds)
-            .ok_or_else(|| Error::Answer(format!("{seconds} is not the time of a block")))
-    });
-    time.transpose()
-}
-
-fn integer<T: ArrowPrimitiveType>(batch: &RecordBatch, at: usize, row: usize) -> Option<T::Native> {
-    let column: &PrimitiveArray<T> = batch.column(at).as_primitive();
-    column.is_valid(row).then(|| column.value(row))
-}
-
-fn fixed<const N: usize>(column: &FixedSizeBinaryArray, row: usize) -> Result<Option<[u8; N]>> {
-    if column.is_null(row) {
-        return Ok(None);
-    }
-    let value = column.value(row).try_into();
-    let value = value.map_err(|_| Error::Answer(format!("a value does not have {N} bytes")))?;
-    Ok(Some(value))
+    let [block_number, seconds, transaction, log, place] = record.numbers;
+    let [value, id] = record.amounts;
+    let time = |seconds| BlockTime::new(seconds).ok_or_else(other);
+    Ok(Transfer {
+        block_number,
+        block_timestamp: seconds.checked_sub(1).map(time).transpose()?,
+        transaction_index: number(transaction)?,
+        log_index: log.checked_sub(1).map(number).transpose()?,
+        sub_index: number(place)?,
+        transaction_hash: (has_hash == 1).then(|| B256::from_slice(&record.key[24..56])),
+        token_address: (has_token == 1).then(|| address(4)),
+        from_address: address(56),
+        to_address: address(76),
+        value: amount(value)?,
+        token_id: id.checked_sub(AmountSum::from(1)).map(amount).transpose()?,
+        token_standard: *TokenStandard::ALL
+            .get(usize::from(standard))
+            .ok_or_else(other)?,
+        kind: *Kind::ALL.get(usize::from(kind)).ok_or_else(other)?,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use txgraph_transfers::{Kind, TokenStandard};
 
     fn transfer(number: u8) -> Transfer {
         let address = Address::repeat_byte;
@@ -181,22 +173,25 @@ mod tests {
             from_address: address(number),
             to_address: address(number + 1),
             value: U256::MAX - U256::from(number),
-            token_id: (number == 4).then_some(U256::from(9)),
+            token_id: (number == 4).then_some(U256::MAX),
             token_standard: TokenStandard::ALL[usize::from(number) % TokenStandard::ALL.len()],
             kind: Kind::ALL[usize::from(number) % Kind::ALL.len()],
         }
     }
 
     #[test]
-    fn transfers_and_reports_survive_columns() {
+    fn transfers_and_reports_survive_rows() {
         let transfers: Vec<_> = (0..60).map(transfer).collect();
+        for transfer in &transfers {
+            let mut record = to_record(transfer);
+            assert_eq!(&of_record(&record).unwrap(), transfer);
+            record.amounts[0] = AmountSum::MAX;
+            assert!(of_record(&record).is_err());
+        }
         let batch = encode(&transfers, None).unwrap();
-        assert_eq!(decode(&batch).unwrap(), transfers);
         let mut bytes = Vec::new();
         to_ipc(&batch, &mut bytes).unwrap();
-        assert_eq!(of_ipc(&bytes, None).unwrap(), batch);
-        let some = of_ipc(&bytes, Some(&HASH_COLUMNS)).unwrap();
-        assert_eq!(some, batch.project(&HASH_COLUMNS).unwrap());
+        assert_eq!(of_ipc(&bytes).unwrap(), batch);
         let reports = [encode_report(&1), encode_report(&"two")].map(Result::unwrap);
         let joined =
             datafusion::arrow::compute::concat_batches(&report_schema(), &reports).unwrap();
@@ -208,7 +203,7 @@ mod tests {
         let batch = encode(&[transfer(1), transfer(2)], Some(&[])).unwrap();
         let mut bytes = Vec::new();
         to_ipc(&batch, &mut bytes).unwrap();
-        let batch = of_ipc(&bytes, None).unwrap();
+        let batch = of_ipc(&bytes).unwrap();
         assert_eq!((batch.num_columns(), batch.num_rows()), (0, 2));
     }
 

@@ -21,13 +21,13 @@ mod write;
 use crate::{
     Error, Result,
     engine::JobMetrics,
+    measure::decode,
     parts::{self, HEARTBEATS, STEP_FILE},
-    rows,
+    rows::{self, TransferRecord},
     store::{Store, StoreLock},
     wire::{ChunkReport, Earlier, SourceInfo},
 };
 use bytes::Bytes;
-use datafusion::arrow::array::RecordBatch;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 use std::{
@@ -42,13 +42,14 @@ use std::{
     },
     time::Duration,
 };
+use txgraph_analysis::partitioned::Record;
 use txgraph_stored::folder;
-use txgraph_transfers::{BlockRanges, ScanReport};
+use txgraph_transfers::{BlockRanges, ScanReport, Transfer};
 use txgraph_work::{CancelFlag, Retry, RetryStep};
 pub(crate) use write::write_scan;
 
 /// The version of the files.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 const RUN_FILE: &str = "run.json";
 const STEPS: &str = "steps";
 
@@ -403,14 +404,24 @@ impl Committed {
         })
     }
 
-    /// The rows of a chunk, or some of their columns.
-    pub(crate) fn batches<'a>(
+    /// The rows of a chunk.
+    pub(crate) fn records<'a, const K: usize, const N: usize, const A: usize>(
         &'a self,
         of: &'a ChunkReport,
-        columns: Option<&'a [usize]>,
-    ) -> impl Iterator<Item = Result<RecordBatch>> + 'a {
-        let sections = self.sections(of);
-        sections.map(move |section| rows::of_ipc(&section?, columns))
+    ) -> impl Iterator<Item = Result<Record<K, N, A>>> + 'a {
+        self.sections(of).flat_map(|section| {
+            let rows = section.and_then(|section| decode(&section));
+            parts::flattened(rows.map(|rows| rows.into_iter().map(Ok)))
+        })
+    }
+
+    /// The transfers of a chunk.
+    pub(crate) fn transfers<'a>(
+        &'a self,
+        of: &'a ChunkReport,
+    ) -> impl Iterator<Item = Result<Transfer>> + 'a {
+        let records = self.records(of);
+        records.map(|record: Result<TransferRecord>| rows::of_record(&record?))
     }
 
     /// The sum of the reports on its chunks.

@@ -3,24 +3,25 @@
 use crate::{
     Error, Result,
     error::{Refusal, RefusalKind},
-    measure::TaskTables,
+    measure::{self, TaskTables},
     parts::{Heartbeat, PartWriter},
-    rows::{self, BATCH_ROWS},
+    rows::{self, BATCH_ROWS, TransferRecord},
     store::Store,
     wire::{Chunk, ChunkReport, Input, Mode, SourceInfo, Task},
 };
-use alloy_primitives::B256;
 use datafusion::arrow::array::RecordBatch;
 use serde::Serialize;
 use std::{
     ops::ControlFlow,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 use txgraph::{Config, ErrorKind, RunControl, Source, SourceSpec};
 use txgraph_analysis::partitioned::{self, ScanTask, Stage};
 use txgraph_transfers::{
-    AddressFilter, BlockRange, FailureKind, ScanReport, ScanRequest, SourceError, Transfer,
-    TransferFilter, TransferSource,
+    FailureKind, ScanReport, ScanRequest, SourceError, Transfer, TransferFilter, TransferSource,
 };
 
 /// Receives the batches that a task returns to its engine.
@@ -31,6 +32,9 @@ pub(crate) trait Consumer {
     /// Whether the receiver is gone: the task was canceled.
     fn is_gone(&self) -> bool;
 }
+
+/// Transfers of a first frontier that a task keeps until it knows their hashes: about 60 MiB.
+const FOUND_MAX: usize = 1 << 18;
 
 /// Sources that stay open, of this many runs.
 const OPEN_MAX: usize = 4;
@@ -184,23 +188,25 @@ fn kind_of_scan(error: &SourceError) -> RefusalKind {
 
 /// Describes the source of the executor.
 fn describe(task: &Task, to: &dyn Consumer) -> Result<(), Stop> {
+    /// Whether it found transfers inside of transactions before. To find out takes longer than the rest.
+    static INTERNAL: AtomicBool = AtomicBool::new(false);
     let source = open(task)?;
-    let internal = TransferFilter::with_internal(true);
+    if !INTERNAL.load(Ordering::Relaxed) {
+        let found = source.transfer_source(&TransferFilter::with_internal(true));
+        INTERNAL.store(found.is_ok(), Ordering::Relaxed);
+    }
     let everything = source.default_range()?;
     let info = SourceInfo {
         executor: executor_name(),
         chain: source.chain()?.clone(),
         tip: source.tip()?,
         everything,
-        times: [everything.first, everything.last].map(|block| time_if_known(&source, block)),
-        internal: source.transfer_source(&internal).is_ok(),
+        // What the source does not have limits no range of dates.
+        times: [everything.first, everything.last]
+            .map(|block| source.block_time(block).ok().flatten()),
+        internal: INTERNAL.load(Ordering::Relaxed),
     };
     report(&info, to)
-}
-
-/// The time of a block. What the source does not have limits no range of dates.
-fn time_if_known(source: &Source, block: u64) -> Option<u64> {
-    source.block_time(block).ok().flatten()
 }
 
 /// Finds the block of a time.
@@ -233,7 +239,7 @@ fn stored(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
     let mut heartbeat = Heartbeat::new(Store::shared(&task.run)?);
     TaskTables::new(task, chunk)?.sections(0, |_, section| {
         heartbeat.beat();
-        match to.send(rows::of_ipc(section, None)?) {
+        match to.send(rows::of_ipc(section)?) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(Error::Interrupted),
         }
@@ -274,11 +280,8 @@ fn read(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
         true => chunk.blocks.first.checked_sub(1),
         false => None,
     };
-    let parent_hash = |block: Option<u64>| match block {
-        Some(block) => hash_of(&*from, &request, block),
-        None => Ok(None),
-    };
-    let before = parent_hash(parent)?;
+    let parent_hash = || parent.map_or(Ok(None), |block| from.canonical_hash(block));
+    let before = parent_hash()?;
     if let (Some(block), Some(_)) = (parent, parent_expected)
         && before != parent_expected
     {
@@ -292,7 +295,7 @@ fn read(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
             let scan = ScanTask::new(stage, &request.filter).ok_or_else(none)?;
             Output::Merged(Box::new(scan), TaskTables::new(task, chunk)?)
         }
-        _ => Output::Parts(PartWriter::new(&task.run, &task.step)?),
+        _ => Output::Parts(PartWriter::new(&task.run, &task.step)?, Vec::new()),
     };
     let mut failed = None;
     let mut stopped = false;
@@ -315,7 +318,7 @@ fn read(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
         return Err(SourceError::Interrupted.into());
     }
     // The blocks before the chunk may have been replaced while it was read.
-    if let (Some(block), true) = (parent, before != parent_hash(parent)?) {
+    if let (Some(block), true) = (parent, before != parent_hash()?) {
         return Err(SourceError::Reorged { block }.into());
     }
     if last_expected.is_some() && report.last_block_hash != last_expected {
@@ -324,7 +327,10 @@ fn read(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
     }
     let written = match output {
         Output::Rows(_) => return Ok(()),
-        Output::Parts(writer) => writer.finish()?.into(),
+        Output::Parts(mut writer, records) => {
+            measure::write(&mut writer, 0, &records)?;
+            writer.finish()?.into()
+        }
         Output::Merged(scan, mut tables) => {
             scan.finish(&mut tables)?;
             tables.finish()?
@@ -338,8 +344,8 @@ fn read(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
 enum Output<'a> {
     /// To the next operator.
     Rows(Heartbeat),
-    /// Into the store.
-    Parts(PartWriter),
+    /// Into the store, some at a time.
+    Parts(PartWriter, Vec<TransferRecord>),
     /// Into partial results, which go into the store.
     Merged(Box<ScanTask>, TaskTables<'a>),
 }
@@ -355,23 +361,27 @@ impl Output<'_> {
             return Ok(ControlFlow::Break(()));
         }
         match self {
-            Self::Rows(heartbeat) => heartbeat.beat(),
-            Self::Parts(writer) => writer.beat(),
-            Self::Merged(scan, tables) => {
-                tables.beat();
-                scan.add(transfers)?;
-                return Ok(ControlFlow::Continue(()));
-            }
-        }
-        for part in transfers.chunks(BATCH_ROWS) {
-            match self {
-                Self::Rows(_) => {
+            Self::Rows(heartbeat) => {
+                heartbeat.beat();
+                for part in transfers.chunks(BATCH_ROWS) {
                     if to.send(rows::encode(part, columns)?).is_break() {
                         return Ok(ControlFlow::Break(()));
                     }
                 }
-                Self::Parts(writer) => writer.write_batch(0, rows::encode(part, None)?)?,
-                Self::Merged(..) => {}
+            }
+            Self::Parts(writer, records) => {
+                writer.beat();
+                for transfer in transfers {
+                    records.push(rows::to_record(transfer));
+                    if records.len() == BATCH_ROWS {
+                        measure::write(writer, 0, records)?;
+                        records.clear();
+                    }
+                }
+            }
+            Self::Merged(scan, tables) => {
+                tables.beat();
+                scan.add(transfers)?;
             }
         }
         Ok(ControlFlow::Continue(()))
@@ -397,38 +407,39 @@ fn first_scan(
             .scan(request, &mut |batch| send(&batch.transfers))?;
         return Ok(prepared.report.unwrap_or(report));
     }
-    // A scan of everything costs no more than one of few addresses.
-    let report = from.scan(&whole, &mut |mut batch| {
-        let wanted = |one: &Transfer| {
-            request
-                .filter
-                .matches_ends(&one.from_address, &one.to_address)
-        };
-        batch.transfers.retain(wanted);
-        send(&batch.transfers)
-    })?;
-    Ok(report)
-}
-
-/// The hash of a block, by a scan that returns nothing. `None` if the source does not have it.
-fn hash_of(
-    from: &dyn TransferSource,
-    request: &ScanRequest,
-    block: u64,
-) -> Result<Option<B256>, SourceError> {
-    let touching = AddressFilter::new([], Default::default());
-    let request = ScanRequest {
-        blocks: BlockRange::one(block).into(),
-        filter: TransferFilter {
-            touching: Some(touching),
-            internal: false,
-            ..request.filter.clone()
-        },
-        with_times: false,
+    // A scan of everything costs no more than one of few addresses, except for hashes.
+    let whole = ScanRequest {
         with_hashes: false,
-        allow_partial: true,
-        ..request.clone()
+        ..whole
     };
-    let report = from.scan(&request, &mut |_| ControlFlow::Continue(()))?;
-    Ok(report.last_block_hash)
+    let mut found = Some(Vec::new());
+    let report = from.scan(&whole, &mut |mut batch| {
+        if let Some(all) = &mut found {
+            let filter = &request.filter;
+            batch
+                .transfers
+                .retain(|one| filter.matches_ends(&one.from_address, &one.to_address));
+            all.append(&mut batch.transfers);
+            if all.len() > FOUND_MAX {
+                found = None;
+            }
+        }
+        send(&[])
+    })?;
+    match found {
+        Some(mut found) => {
+            if request.with_hashes {
+                from.fill_hashes(&mut found, &report.anchors)?;
+            }
+            let _ = send(&found);
+        }
+        None => {
+            let again = from.scan(request, &mut |batch| send(&batch.transfers))?;
+            if again.last_block_hash != report.last_block_hash {
+                let block = report.covered.span().map_or(0, |blocks| blocks.last);
+                return Err(SourceError::Reorged { block }.into());
+            }
+        }
+    }
+    Ok(report)
 }

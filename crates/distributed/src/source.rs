@@ -12,7 +12,6 @@ use crate::{
 use alloy_primitives::B256;
 use std::{
     collections::BTreeMap,
-    ops::ControlFlow,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -106,66 +105,30 @@ impl ClusterSource<'_> {
 /// Passes the rows of a step to `sink`, in batches of whole blocks.
 fn deliver(step: &Committed, sink: &mut Sink<'_>) -> Result<(), SourceError> {
     for chunk in &step.step.chunks {
-        let Some(blocks) = chunk.report.covered.span() else {
+        // Those that were not passed on yet.
+        let Some(mut blocks) = chunk.report.covered.span() else {
             continue;
         };
-        let mut delivery = Delivery {
-            sink: &mut *sink,
-            pending: Vec::new(),
-            blocks,
-        };
-        for batch in step.batches(chunk, None) {
-            let mut transfers = rows::decode(&batch?)?.into_iter();
-            let passed = transfers.try_for_each(|transfer| delivery.push(transfer));
-            if passed.is_break() {
-                return Ok(());
+        let mut transfers: Vec<Transfer> = Vec::new();
+        for transfer in step.transfers(chunk) {
+            let transfer = transfer?;
+            let first = transfer.block_number;
+            let is_new = (transfers.last()).is_some_and(|last| last.block_number < first);
+            if is_new && transfers.len() >= rows::BATCH_ROWS {
+                let last = first - 1;
+                let transfers = std::mem::take(&mut transfers);
+                let blocks = BlockRange::from_to(std::mem::replace(&mut blocks.first, first), last);
+                if sink(Batch { blocks, transfers }).is_break() {
+                    return Ok(());
+                }
             }
+            transfers.push(transfer);
         }
-        if delivery.end().is_break() {
+        if sink(Batch { blocks, transfers }).is_break() {
             return Ok(());
         }
     }
     Ok(())
-}
-
-/// Collects the rows of a chunk into batches.
-struct Delivery<'a> {
-    sink: &'a mut Sink<'a>,
-    pending: Vec<Transfer>,
-    /// Blocks of the chunk that were not passed on yet.
-    blocks: BlockRange,
-}
-
-impl Delivery<'_> {
-    /// Passes on the rest of the chunk.
-    fn end(self) -> ControlFlow<()> {
-        (self.sink)(Batch {
-            blocks: self.blocks,
-            transfers: self.pending,
-        })
-    }
-
-    fn push(&mut self, transfer: Transfer) -> ControlFlow<()> {
-        let block = transfer.block_number;
-        let is_new = self
-            .pending
-            .last()
-            .is_some_and(|last| last.block_number < block);
-        let mut flow = ControlFlow::Continue(());
-        if is_new && self.pending.len() >= rows::BATCH_ROWS {
-            let transfers = std::mem::take(&mut self.pending);
-            flow = (self.sink)(Batch {
-                blocks: BlockRange {
-                    last: block - 1,
-                    ..self.blocks
-                },
-                transfers,
-            });
-            self.blocks.first = block;
-        }
-        self.pending.push(transfer);
-        flow
-    }
 }
 
 impl TransferSource for ClusterSource<'_> {
@@ -200,12 +163,11 @@ impl TransferSource for ClusterSource<'_> {
                 if !is_wanted {
                     continue;
                 }
-                for batch in step.batches(chunk, Some(&rows::HASH_COLUMNS)) {
-                    for (key, hash, time) in rows::decode_hashes(&batch?)? {
-                        for transfer in wanted.remove(&key).unwrap_or_default() {
-                            transfer.transaction_hash = hash;
-                            transfer.block_timestamp = time;
-                        }
+                for known in step.transfers(chunk) {
+                    let known = known?;
+                    for transfer in wanted.remove(&known.transaction()).unwrap_or_default() {
+                        transfer.transaction_hash = known.transaction_hash;
+                        transfer.block_timestamp = known.block_timestamp;
                     }
                 }
             }

@@ -6,6 +6,7 @@ use crate::{
     operator::{WorkExec, encode_plan},
     rows,
     run::{self, Committed},
+    session,
     table::TransfersTable,
     wire::{Chunk, Mode, Request, Task, put_object},
 };
@@ -63,7 +64,8 @@ pub(crate) fn query(
         driver.run.supersede(part)?;
     }
     let partitions = done.step.chunks.iter();
-    let batches = partitions.flat_map(|partition| done.batches(partition, None));
+    let sections = partitions.flat_map(|partition| done.sections(partition));
+    let batches = sections.map(|section| rows::of_ipc(&section?));
     for batch in std::iter::once(Ok(columns)).chain(batches) {
         if rows(batch?)?.is_break() {
             break;
@@ -204,9 +206,7 @@ fn linked(driver: &Driver, blocks: BlockRange) -> Result<Vec<Chunk>> {
 }
 
 fn plan(driver: &Driver, table: TransfersTable, sql: &str) -> Result<Arc<dyn ExecutionPlan>> {
-    let context = SessionContext::new_with_state(driver.engine.session().clone());
-    // Plans of a session share its tables.
-    context.deregister_table("transfers")?;
+    let context = SessionContext::new_with_state(session::state(driver.engine.config().clone())?);
     context.register_table("transfers", Arc::new(table))?;
     // Queries only: nothing creates tables or writes files.
     let queries = SQLOptions::new()
