@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Clients that know nothing of txgraph ask `txgraph serve`: ethers, viem, micro-eth-signer, cast, web3.py and
+# Clients that know nothing of txgraph ask `txgraph serve`: ethers, viem, micro-eth-signer, cast, anvil, web3.py and
 # typed-etherscan. Their answers are compared with those of the node that wrote the small chain of testdata.
 #
 #   scripts/serve.sh [PROGRAM]    asks PROGRAM, or TXGRAPH, or builds txgraph
@@ -10,7 +10,7 @@ command -v npm >/dev/null 2>&1 || die "Node.js is missing: https://nodejs.org"
 make_scratch
 
 clients=$tools/serve-clients
-wanted="ethers@6.17.0 viem@2.57.20 micro-eth-signer@0.20.1 @foundry-rs/cast@1.7.1"
+wanted="ethers@6.17.0 viem@2.57.20 micro-eth-signer@0.20.1 @foundry-rs/cast@1.7.1 @foundry-rs/anvil@1.7.1"
 if [ "$(cat "$clients/.wanted" 2>/dev/null)" != "$wanted" ]; then
     say "installing $wanted in $clients"
     mkdir -p "$clients"
@@ -40,4 +40,29 @@ hash=$(sed -n '3s/.*"transactionHash": *"\(0x[0-9a-f]*\)".*/\1/p' "$scratch/rece
 "$cast" logs --rpc-url "$url" --from-block 0 --to-block 40 'Transfer(address,address,uint256)' --json \
     >"$scratch/cast.json"
 [ "$(grep -o '"logIndex"' "$scratch/cast.json" | wc -l)" -gt 100 ] || die "cast logs: $(head -c 300 "$scratch/cast.json")"
+"$cast" run "$hash" --rpc-url "$url" 2>&1 | grep -q '^Gas used: ' || die "cast run"
+from=$("$cast" tx "$hash" from --rpc-url "$url")
+nonce=$("$cast" tx "$hash" nonce --rpc-url "$url")
+"$cast" tx --from "$from" --nonce "$nonce" --rpc-url "$url" --json | grep -q "\"$hash\"" || die "cast tx --from --nonce"
+
+# A fork of the chain, with a block of its own.
+timeout 60 "$clients/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil" --fork-url "$url" --port 0 \
+    >"$scratch/anvil.log" 2>&1 &
+anvil=$!
+for _ in $(seq 100); do
+    port=$(sed -n 's/^Listening on 127.0.0.1://p' "$scratch/anvil.log")
+    [ -z "$port" ] || break
+    sleep 0.1
+done
+fork=http://127.0.0.1:$port
+rich=0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266
+"$cast" send "$from" --value 1 --from "$rich" --unlocked --rpc-url "$fork" >"$scratch/send.log" 2>&1 ||
+    die "cast send to anvil: $(cat "$scratch/send.log")"
+[ "$("$cast" block-number --rpc-url "$fork")" = 41 ] || die "anvil --fork-url"
+for at in 0 7 40; do
+    same() { [ "$("$cast" "$@" --rpc-url "$fork")" = "$("$cast" "$@" --rpc-url "$url")" ] || die "anvil: cast $*"; }
+    same block "$at" -f hash
+    same balance "$from" --block "$at"
+done
+kill "$anvil"
 say "all clients got the node's answers"

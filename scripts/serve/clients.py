@@ -37,7 +37,9 @@ def with_web3():
     found = web3.eth.get_logs({"fromBlock": 0, "toBlock": last, "topics": [TRANSFER]})
     logs = [log for it in receipts.values() for log in it["logs"] if log["topics"][:1] == [TRANSFER]]
     assert [log["data"].to_0x_hex() for log in found] == [log["data"] for log in logs]
-    return len(blocks) + 1
+    kept = web3.eth.filter({"fromBlock": 0, "toBlock": last, "topics": [TRANSFER]})
+    assert kept.get_all_entries() == found and kept.get_new_entries() == []
+    return len(blocks) + 3
 
 
 async def with_etherscan():

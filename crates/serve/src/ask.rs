@@ -3,7 +3,7 @@
 use crate::{
     fault::{Answer, Fault},
     head::Head,
-    settings::Limits,
+    settings::{Limits, Names},
 };
 use alloy_primitives::{Address, B256, U256};
 use serde_json::Value;
@@ -30,6 +30,7 @@ pub(crate) struct Ask<'a> {
     /// The server to ask for what is not here.
     pub(crate) head: Option<&'a Head>,
     pub(crate) limits: &'a Limits,
+    pub(crate) names: &'a Names,
     rows: Cell<usize>,
     bytes: Cell<usize>,
 }
@@ -40,7 +41,7 @@ impl<'a> Ask<'a> {
     pub(crate) fn consistent<T>(
         source: &'a Source,
         head: Option<&'a Head>,
-        limits: &'a Limits,
+        (limits, names): (&'a Limits, &'a Names),
         mut work: impl FnMut(&Self) -> Answer<T>,
     ) -> (Option<Anchor>, Answer<T>) {
         let mut last = (None, Err(Fault::Late));
@@ -54,6 +55,7 @@ impl<'a> Ask<'a> {
                 tip: Anchor { number, hash },
                 head,
                 limits,
+                names,
                 rows: Cell::new(0),
                 bytes: Cell::new(0),
             };

@@ -2,7 +2,7 @@
 
 use alloy_primitives::Bytes;
 use serde_json::{Value, json};
-use txgraph::{Capability, ErrorKind, Hint};
+use txgraph::{ErrorKind, Hint};
 
 /// Why a request has no result.
 #[derive(Debug)]
@@ -42,11 +42,7 @@ pub(crate) enum Fault {
 pub(crate) type Answer<T> = Result<T, Fault>;
 
 impl From<txgraph::Error> for Fault {
-    fn from(mut error: txgraph::Error) -> Self {
-        // The request is right, but this server was started without the rules of the chain.
-        if error.hint == Some(Hint::NameChainFile) {
-            error.kind = ErrorKind::Unsupported(Capability::Replay);
-        }
+    fn from(error: txgraph::Error) -> Self {
         match error.kind {
             ErrorKind::Interrupted => Self::Late,
             _ => Self::Source(error),
@@ -69,7 +65,11 @@ impl Fault {
     pub(crate) const fn is_elsewhere(&self) -> bool {
         match self {
             Self::Method(_) | Self::NotHere(_) | Self::NodeOnly(_) => true,
-            Self::Source(error) => matches!(error.kind, ErrorKind::Unsupported(_)),
+            // This server may have been started without the rules of the chain.
+            Self::Source(error) => {
+                matches!(error.kind, ErrorKind::Unsupported(_))
+                    || matches!(error.hint, Some(Hint::NameChainFile))
+            }
             _ => false,
         }
     }

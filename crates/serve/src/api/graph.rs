@@ -117,7 +117,7 @@ fn vertices(
             "column": place.column,
             "row": place.row,
             "depth": vertex.hop,
-            "label": label_of(&query.names.labels.get(vertex.address)),
+            "label": label_of(&query.ask.names.labels.get(vertex.address)),
             "is_contract": contracts.get(vertex.address),
             "marks": marks(result, id),
         }))

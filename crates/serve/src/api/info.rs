@@ -78,7 +78,7 @@ pub(super) fn of_addresses(query: &Query<'_>) -> Reply {
     let mut found = Found::default();
     let all = query.given.addresses("address");
     found.put("labels", labels(query, all));
-    for warning in query.names.labels.warnings() {
+    for warning in query.ask.names.labels.warnings() {
         found.lacks(warning.clone());
     }
     Ok(found)

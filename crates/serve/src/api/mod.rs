@@ -25,7 +25,6 @@ mod written;
 use crate::{
     ask::Ask,
     fault::{Answer, Fault},
-    settings::Names,
 };
 use given::Given;
 use query::Query;
@@ -126,10 +125,9 @@ fn accepts(header: &str, media_type: &str) -> bool {
 }
 
 /// Answers a request with a document.
-pub(crate) fn answer(ask: &Ask<'_>, names: &Names, request: &Request) -> Answer<Vec<u8>> {
+pub(crate) fn answer(ask: &Ask<'_>, request: &Request) -> Answer<Vec<u8>> {
     let query = Query {
         ask,
-        names,
         given: &request.given,
     };
     let file = match (request.path, request.form) {

@@ -28,7 +28,7 @@ pub(super) fn token_id(token: Option<Address>) -> String {
 
 /// The label of an address; `null` without one.
 pub(super) fn label(query: &Query<'_>, of: Address) -> Value {
-    label_of(&query.names.labels.get(of))
+    label_of(&query.ask.names.labels.get(of))
 }
 
 /// The first label with a name.
@@ -79,7 +79,7 @@ pub(super) fn listed_tokens(
     let all: BTreeSet<_> = of.into_iter().collect();
     let source = query.ask.source;
     let chain_id = source.chain()?.chain_id;
-    let mut list = query.names.tokens.clone();
+    let mut list = query.ask.names.tokens.clone();
     let contracts = all.iter().filter_map(|token| *token).take(TOKENS_MAX);
     let blocks = BlockRange::one(query.ask.tip.number).into();
     let sources = source.name_tokens(&mut list, contracts, &blocks)?;

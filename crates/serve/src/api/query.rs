@@ -1,7 +1,7 @@
 //! One request to the API, and the answer that is found for it.
 
 use super::given::Given;
-use crate::{ask::Ask, fault::Answer, settings::Names};
+use crate::{ask::Ask, fault::Answer};
 use serde_json::{Map, Value};
 use txgraph::{
     Address, BlockSpec, LimitHit, ScanReport, Selection, TokenFilter, U256, limit_words, number,
@@ -13,7 +13,6 @@ const GAPS_MAX: usize = 10;
 /// A query: the parameters of a request, and what answers them.
 pub(super) struct Query<'a> {
     pub(super) ask: &'a Ask<'a>,
-    pub(super) names: &'a Names,
     pub(super) given: &'a Given,
 }
 

@@ -43,13 +43,13 @@ pub(super) fn search(query: &Query<'_>) -> Reply {
         results.extend(of_address(query, address)?);
     } else {
         let chain_id = ask.source.chain()?.chain_id;
-        let tokens = query.names.tokens.with_symbol(chain_id, text);
+        let tokens = query.ask.names.tokens.with_symbol(chain_id, text);
         for token in tokens {
-            let symbol = query.names.tokens.symbol(chain_id, token);
+            let symbol = query.ask.names.tokens.symbol(chain_id, token);
             let symbol = symbol.unwrap_or(text);
             add("token", hex(token), printable(symbol).into_owned());
         }
-        let labels = query.names.labels.named_like(text);
+        let labels = query.ask.names.labels.named_like(text);
         for (address, labels) in labels.take(RESULTS_MAX + 1) {
             let label = label_of(labels);
             let name = label["name"].as_str().unwrap_or_default();

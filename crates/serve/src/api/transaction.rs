@@ -27,7 +27,7 @@ pub(super) fn transaction(query: &Query<'_>) -> Reply {
     let name = TransactionName::Position { block, index };
     let summary = ask.source.transaction(name)?;
     let mut found = Found::default();
-    let functions = &query.names.functions;
+    let functions = &query.ask.names.functions;
     facts(&summary, &stored, functions, &mut found);
     found.put("transfers", transfers(query, &summary.transfers)?);
     if let Some(why) = &summary.without_internal {

@@ -124,12 +124,18 @@ pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     })
 }
 
-/// The coins that the genesis allocates to an address; `None` if the node does not keep that state.
+/// The coins that the genesis allocates to an address; `None` if the node does not keep that state, or
+/// has no index to find it.
 fn allocation(ask: &Ask<'_>, of: Address) -> Answer<Option<U256>> {
-    match ask.state(0, |state| state.account(of)) {
-        Ok(account) => Ok(Some(account.balance)),
-        Err(fault) if fault.is_missing() => Ok(None),
-        Err(fault) => Err(fault),
+    let balance = || -> Answer<Option<U256>> {
+        Ok(match ask.source.has_state_index(0)? {
+            true => Some(ask.state(0, |state| state.account(of))?.balance),
+            false => None,
+        })
+    };
+    match balance() {
+        Err(fault) if fault.is_missing() || fault.is_elsewhere() => Ok(None),
+        known => known,
     }
 }
 
@@ -179,7 +185,7 @@ fn transaction(ask: &Ask<'_>, it: &NodeTransaction) -> Value {
         "gasPrice": text(it.gas_price()),
         "input": data(input),
         "methodId": data(selector(input)),
-        "functionName": "",
+        "functionName": ask.names.functions.declaration(input).unwrap_or_default(),
         "contractAddress": created,
         "cumulativeGasUsed": text(receipt.map_or(0, |receipt| receipt.cumulative_gas_used)),
         "txreceipt_status": if success { "1" } else { "0" },

@@ -5,14 +5,16 @@ use crate::{
     ask::Ask,
     fault::{Answer, Fault},
     json::quantity,
-    rpc::{self, Found},
+    rpc::{self, Filters, Found},
 };
 use serde_json::{Value, json};
 
 /// Answers in the frame of JSON-RPC.
 pub(super) fn answer(ask: &Ask<'_>, query: &Query) -> Answer<Document> {
     let found = call(query).and_then(|(method, params)| {
-        Ok(match rpc::answer(ask, method, &params)? {
+        // No action is about filters.
+        let found = rpc::answer(ask, &Filters::default(), method, &params)?;
+        Ok(match found {
             Found::Here(result) => Document::Here {
                 body: json!({ "jsonrpc": "2.0", "id": 1, "result": result }),
                 is_missing: false,

@@ -125,8 +125,10 @@ fn row(
         text(receipt.map_or(0, |receipt| receipt.cumulative_gas_used)),
     );
     put("input", "deprecated".into());
-    put("methodId", data(selector(it.transaction.input())));
-    put("functionName", "".into());
+    let calldata = it.transaction.input();
+    put("methodId", data(selector(calldata)));
+    let function = ask.names.functions.declaration(calldata);
+    put("functionName", function.unwrap_or_default().into());
     put("confirmations", confirmations(ask, transfer.block_number));
     row
 }

@@ -29,7 +29,7 @@ fn reason(module: &str, action: &str) -> Option<&'static str> {
             | "verifysourcecode",
         ) => "source code is neither compiled nor kept",
         ("gastracker", "gasestimate" | "gasoracle") => {
-            "fees are estimated by the node, which eth_feeHistory and eth_gasPrice ask"
+            "the fees of the chain are at eth_feeHistory and eth_gasPrice"
         }
         ("getapilimit", _) => "requests are not counted by key",
         ("nametag", _) => "labels are at /v1/labels",

@@ -48,7 +48,7 @@ pub(super) async fn json_rpc(
     let (shared, all) = (app.clone(), calls.clone());
     let worked = app.workers.run(move |source, deadline| {
         let head = shared.head.as_deref();
-        Ask::consistent(source, head, &shared.limits, |ask| {
+        Ask::consistent(source, head, (&shared.limits, &shared.names), |ask| {
             parts(&shared, ask, &all, deadline)
         })
     });
@@ -171,7 +171,7 @@ fn part(app: &App, ask: &Ask<'_>, call: &Call, deadline: Instant) -> Answer<Opti
     }
     let found = match Instant::now() >= deadline || ask.source.is_interrupted() {
         true => Err(Fault::Late),
-        false => rpc::answer(ask, method, call.params()),
+        false => rpc::answer(ask, &app.filters, method, call.params()),
     };
     let found = match found {
         Ok(Found::Pass) => return Ok(None),

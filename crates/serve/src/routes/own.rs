@@ -29,20 +29,22 @@ pub(super) async fn own(
     let is_settled = asked.as_ref().is_ok_and(api::Request::is_settled);
     let held = Held::of(&method, &headers);
     let (shared, asked_uri) = (app.clone(), uri.clone());
-    let worked = match asked {
-        Ok(asked) => {
-            let worked = app.workers.run(move |source, _| {
-                Ask::consistent(source, None, &shared.limits, |ask| {
-                    match held.has(&tag(&ask.tip, &asked_uri, media_type)) {
-                        true => Ok(None),
-                        false => api::answer(ask, &shared.names, &asked).map(Some),
-                    }
-                })
-            });
-            worked.await
-        }
-        Err(fault) => Err(fault),
-    };
+    let worked =
+        match asked {
+            Ok(asked) => {
+                let worked =
+                    app.workers.run(move |source, _| {
+                        Ask::consistent(source, None, (&shared.limits, &shared.names), |ask| {
+                            match held.has(&tag(&ask.tip, &asked_uri, media_type)) {
+                                true => Ok(None),
+                                false => api::answer(ask, &asked).map(Some),
+                            }
+                        })
+                    });
+                worked.await
+            }
+            Err(fault) => Err(fault),
+        };
     let (anchor, answer) = flattened(worked);
     app.metrics.call(name, answer.is_ok());
     let mut response = match answer {

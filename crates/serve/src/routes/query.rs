@@ -60,7 +60,7 @@ pub(super) async fn query(State(app): State<Arc<App>>, request: Request) -> Resp
     let (shared, uri) = (app.clone(), parts.uri.clone());
     let worked = app.workers.run(move |source, _| {
         let head = shared.head.as_deref();
-        Ask::consistent(source, head, &shared.limits, |ask| {
+        Ask::consistent(source, head, (&shared.limits, &shared.names), |ask| {
             // The document of a settled answer, and nothing else, gets a tag.
             if held.has(&tag(&ask.tip, &uri, JSON)) {
                 return Ok(None);

@@ -153,7 +153,7 @@ pub(super) fn logs(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
 }
 
 /// The filter in the form of `eth_getLogs`.
-fn log_filter(address: Option<&Value>, topics: Option<&Value>) -> Answer<LogFilter> {
+pub(super) fn log_filter(address: Option<&Value>, topics: Option<&Value>) -> Answer<LogFilter> {
     let wrong = |what: &str| Fault::Params(format!("invalid {what} of the filter"));
     let mut filter = LogFilter {
         addresses: params::addresses(address).ok_or_else(|| wrong("address"))?,

@@ -2,12 +2,15 @@
 
 mod debug;
 mod eth;
+mod fees;
+mod filters;
 mod ots;
 mod params;
 mod state;
 mod trace;
 
 pub(crate) use eth::find;
+pub(crate) use filters::Filters;
 pub(crate) use ots::creation;
 pub(crate) use trace::{at, no_transaction, one, replay, replayed};
 
@@ -30,6 +33,8 @@ pub const METHODS: &[&str] = &[
     "eth_blockNumber",
     "eth_call",
     "eth_chainId",
+    "eth_feeHistory",
+    "eth_gasPrice",
     "eth_getBalance",
     "eth_getBlockByHash",
     "eth_getBlockByNumber",
@@ -37,17 +42,25 @@ pub const METHODS: &[&str] = &[
     "eth_getBlockTransactionCountByHash",
     "eth_getBlockTransactionCountByNumber",
     "eth_getCode",
+    "eth_getFilterChanges",
+    "eth_getFilterLogs",
     "eth_getLogs",
     "eth_getRawTransactionByHash",
     "eth_getStorageAt",
     "eth_getTransactionByBlockHashAndIndex",
     "eth_getTransactionByBlockNumberAndIndex",
     "eth_getTransactionByHash",
+    "eth_getTransactionBySenderAndNonce",
     "eth_getTransactionCount",
     "eth_getTransactionReceipt",
     "eth_getUncleCountByBlockHash",
     "eth_getUncleCountByBlockNumber",
+    "eth_maxPriorityFeePerGas",
+    "eth_newBlockFilter",
+    "eth_newFilter",
     "eth_syncing",
+    "eth_uninstallFilter",
+    "net_listening",
     "net_version",
     "ots_getApiLevel",
     "ots_getBlockDetails",
@@ -132,14 +145,24 @@ pub(crate) enum Found {
 }
 
 /// Answers a method, unless the server of the node is to be asked: if there is one, and the answer is
-/// not here.
-pub(crate) fn answer(ask: &Ask<'_>, method: &str, params: &Value) -> Answer<Found> {
+/// not here. Filters and fees are left to a node that can be asked, since it knows newer blocks.
+pub(crate) fn answer(
+    ask: &Ask<'_>,
+    filters: &Filters,
+    method: &str,
+    params: &Value,
+) -> Answer<Found> {
     let list: &[Value] = match params {
         Value::Null => &[],
         Value::Array(list) => list,
         _ => return Err(Fault::Params("the parameters are not an array".to_owned())),
     };
-    match answer_here(ask, method, &Params(list)) {
+    let params = &Params(list);
+    let answered = match ask.head {
+        None => filters.answer(ask, method, params),
+        Some(_) => None,
+    };
+    match answered.unwrap_or_else(|| answer_here(ask, method, params)) {
         Err(fault) if fault.is_elsewhere() && ask.head.is_some() && may_pass(method) => {
             Ok(Found::Pass)
         }
@@ -152,9 +175,14 @@ fn answer_here(ask: &Ask<'_>, method: &str, params: &Params<'_>) -> Answer<Value
     match method {
         "web3_clientVersion" => Ok(format!("txgraph/{}", txgraph::version()).into()),
         "net_version" => Ok(ask.source.chain()?.chain_id.to_string().into()),
+        // As nodes answer, whether or not they have peers.
+        "net_listening" => Ok(true.into()),
         "eth_chainId" => Ok(quantity(ask.source.chain()?.chain_id)),
         "eth_blockNumber" => Ok(quantity(ask.tip.number)),
         "eth_accounts" => Ok(json!([])),
+        "eth_feeHistory" if ask.head.is_none() => fees::history(ask, params),
+        "eth_gasPrice" if ask.head.is_none() => fees::price(ask),
+        "eth_maxPriorityFeePerGas" if ask.head.is_none() => fees::priority(ask),
         // What is on the disk is in sync with itself; the node's own answer is about its peers.
         "eth_syncing" => Ok(false.into()),
         "eth_getBlockByNumber" => eth::block_by_number(ask, params),
@@ -174,6 +202,7 @@ fn answer_here(ask: &Ask<'_>, method: &str, params: &Params<'_>) -> Answer<Value
         "eth_getTransactionByBlockHashAndIndex" => {
             eth::transaction_at(ask, params.block_hash(ask, 0), params)
         }
+        "eth_getTransactionBySenderAndNonce" => ots::sent_transaction(ask, params),
         "eth_getTransactionReceipt" => eth::receipt(ask, params),
         "eth_getLogs" => eth::logs(ask, params),
         "eth_getBalance" => state::balance(ask, params),
@@ -200,18 +229,7 @@ fn answer_here(ask: &Ask<'_>, method: &str, params: &Params<'_>) -> Answer<Value
         "ots_getContractCreator" => ots::contract_creator(ask, params),
         "ots_searchTransactionsBefore" => ots::search_before(ask, params),
         "ots_searchTransactionsAfter" => ots::search_after(ask, params),
-        other => Err(unknown(other)),
-    }
-}
-
-/// The fault of a method that is not answered here.
-fn unknown(method: &str) -> Fault {
-    match method {
-        // In the only words after which ethereum-etl asks in another way.
-        "eth_newFilter" | "eth_newBlockFilter" | "eth_newPendingTransactionFilter" => {
-            Fault::NotHere(format!("the method is currently not implemented: {method}"))
-        }
-        _ => Fault::Method(method.chars().take(100).collect()),
+        other => Err(Fault::Method(other.chars().take(100).collect())),
     }
 }
 

@@ -172,6 +172,16 @@ pub(super) fn transaction_error(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Va
 }
 
 pub(super) fn by_sender_and_nonce(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    Ok(sent(ask, params)?.map_or(Value::Null, |it| data(it.hash)))
+}
+
+/// The whole transaction, for `eth_getTransactionBySenderAndNonce`.
+pub(super) fn sent_transaction(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    Ok(sent(ask, params)?.map_or(Value::Null, |it| json::transaction(&it).into()))
+}
+
+/// The transaction of a sender with a nonce.
+fn sent(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Option<NodeTransaction>> {
     let (sender, nonce) = (params.address(0)?, params.number(1)?);
     let after = |block: u64| -> Answer<u64> {
         if let Some(nonce) = ask.source.indexed_nonce(sender, block)? {
@@ -181,7 +191,7 @@ pub(super) fn by_sender_and_nonce(ask: &Ask<'_>, params: &Params<'_>) -> Answer<
         Ok(account.nonce)
     };
     if after(ask.tip.number)? <= nonce {
-        return Ok(Value::Null);
+        return Ok(None);
     }
     // The first block after which the nonce was used, of those whose state is stored: of a pruned
     // node, the newest ones.
@@ -200,12 +210,11 @@ pub(super) fn by_sender_and_nonce(ask: &Ask<'_>, params: &Params<'_>) -> Answer<
         }
     }
     let block = ask.source.block(first, false)?;
-    let found = block.transactions.iter();
-    let mut found = found.filter(|it| it.sender == sender && it.nonce() == nonce);
-    match (found.next(), unknown) {
-        (Some(it), _) => Ok(data(it.hash)),
+    let mut found = block.transactions.into_iter();
+    let found = found.find(|it| it.sender == sender && it.nonce() == nonce);
+    match (found, unknown) {
         (None, Some(fault)) => Err(fault),
-        (None, None) => Ok(Value::Null),
+        (found, _) => Ok(found),
     }
 }
 

@@ -370,6 +370,45 @@ fn the_index_follows_the_chain() {
     }
 }
 
+/// After a reorganization, what followed the last block that stayed comes again.
+#[test]
+fn filters_follow_the_chain() {
+    if serve_if_asked() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut node = start("live::filters_follow_the_chain", folder.path());
+    node.append(20).unwrap();
+    let served = Served::on(open(folder.path(), IndexChoice::Off), settings(), None);
+    let blocks = json!([served.result("eth_newBlockFilter", json!([]))]);
+    let logs = json!([served.result("eth_newFilter", json!([{ "toBlock": "latest" }]))]);
+    let before = node.tip().number;
+    let mut count = 0;
+    for (unwind, append, first) in [(0, 0, 1), (0, 3, 1), (2, 4, 1), (0, 1, 6)] {
+        if unwind > 0 {
+            node.unwind(node.tip().number - unwind).unwrap();
+        }
+        node.append(append).unwrap();
+        let (first, tip) = (before + first, node.tip().number);
+        let of = |number: u64| {
+            let params = json!([format!("{number:#x}"), false]);
+            served.result("eth_getBlockByNumber", params)["hash"].clone()
+        };
+        let expected: Value = (first..=tip).map(of).collect();
+        served.answers("eth_getFilterChanges", blocks.clone(), expected);
+        let expected = match append {
+            0 => json!([]),
+            _ => {
+                let range = json!([{ "fromBlock": format!("{first:#x}"), "toBlock": "latest" }]);
+                served.result("eth_getLogs", range)
+            }
+        };
+        count += expected.as_array().unwrap().len();
+        served.answers("eth_getFilterChanges", logs.clone(), expected);
+    }
+    assert!(count > 10, "{count}");
+}
+
 #[test]
 fn blocks_that_the_node_has_deleted_do_not_stop_the_index() {
     let Some(pruned) = fixtures::fixture("pruned/dev-v2-distance") else {

@@ -279,13 +279,84 @@ fn what_is_not_there_is_null_or_an_error() {
     // ethers 5 asks again without an end after `null`.
     served.refuses("eth_getBlockByNumber", json!(["pending", false]), -32000);
     served.refuses("eth_sendRawTransaction", json!(["0x00"]), -32601);
-    // ethereum-etl asks in another way after exactly these words.
-    let (code, message) = served.error("eth_newFilter", json!([{}]));
-    assert_eq!(code, -32000);
-    assert_eq!(
-        message,
-        "the method is currently not implemented: eth_newFilter"
-    );
+    // ethers asks for logs instead after these words.
+    served.refuses("eth_newPendingTransactionFilter", json!([]), -32601);
+}
+
+/// How filters follow a chain is in `live`.
+#[test]
+fn filters_have_all_logs_of_their_range() {
+    let served = Served::new(&small());
+    let asked = json!([{ "fromBlock": "0x3", "toBlock": "0x9", "address": null, "topics": [] }]);
+    let id = json!([served.result("eth_newFilter", asked.clone())]);
+    let logs = served.result("eth_getLogs", asked);
+    assert!(!logs.as_array().unwrap().is_empty());
+    served.answers("eth_getFilterLogs", id.clone(), logs);
+    served.answers("eth_getFilterChanges", id.clone(), json!([]));
+    served.answers("eth_uninstallFilter", id.clone(), true);
+    served.answers("eth_uninstallFilter", id.clone(), false);
+    for method in ["eth_getFilterChanges", "eth_getFilterLogs"] {
+        let (code, message) = served.error(method, id.clone());
+        assert_eq!((code, message.as_str()), (-32000, "filter not found"));
+    }
+    let blocks = json!([served.result("eth_newBlockFilter", json!([]))]);
+    served.answers("eth_getFilterChanges", blocks.clone(), json!([]));
+    served.refuses("eth_getFilterLogs", blocks, -32000);
+    served.refuses("eth_newFilter", json!([{ "topics": "0x" }]), -32602);
+    let long = json!([{ "more": "x".repeat(16 << 10) }]);
+    served.refuses("eth_newFilter", long, -32005);
+    for _ in 0..1_023 {
+        served.result("eth_newBlockFilter", json!([]));
+    }
+    served.refuses("eth_newFilter", json!([{}]), -32005);
+}
+
+#[test]
+fn fees_follow_from_the_newest_blocks() {
+    let fixture = small();
+    let served = Served::new(&fixture);
+    let blocks: Vec<Value> = fixture.lines("blocks").collect();
+    let mut fees = Vec::new();
+    for block in &blocks[blocks.len() - 20..] {
+        let all = block["transactions"].as_array().unwrap().iter();
+        let all = all.filter(|it| it["from"] != block["miner"]);
+        let all = all.map(|it| number(&it["gasPrice"]) - number(&block["baseFeePerGas"]));
+        let mut paid: Vec<_> = all.filter(|fee| *fee > 0).collect();
+        paid.sort_unstable();
+        fees.extend(paid.into_iter().take(3));
+    }
+    fees.sort_unstable();
+    let fee = fees[(fees.len() - 1) * 60 / 100];
+    let base_fee = number(&blocks[blocks.len() - 1]["baseFeePerGas"]);
+    let expected = format!("{fee:#x}");
+    served.answers("eth_maxPriorityFeePerGas", json!([]), expected);
+    let expected = format!("{:#x}", base_fee + fee);
+    served.answers("eth_gasPrice", json!([]), expected);
+    let history = served.result("eth_feeHistory", json!(["0x4", "0x1e", [0, 100]]));
+    assert_eq!(history["oldestBlock"], "0x1b");
+    let base_fees = blocks[27..=31].iter();
+    let base_fees: Value = base_fees.map(|it| it["baseFeePerGas"].clone()).collect();
+    assert_eq!(history["baseFeePerGas"], base_fees);
+    for (at, block) in blocks[27..=30].iter().enumerate() {
+        let [used, limit] = ["gasUsed", "gasLimit"].map(|name| number(&block[name]) as f64);
+        let ratio = history["gasUsedRatio"][at].as_f64().unwrap();
+        assert!((ratio - used / limit).abs() < 1e-9, "{ratio}");
+        let all = block["transactions"].as_array().unwrap().iter();
+        let fees = all.map(|it| number(&it["gasPrice"]) - number(&block["baseFeePerGas"]));
+        let (least, most) = fees.fold((u128::MAX, 0), |(least, most), fee| {
+            (least.min(fee), most.max(fee))
+        });
+        let expected = [least, most].map(|fee| format!("{fee:#x}"));
+        assert_eq!(history["reward"][at], json!(expected), "{at}");
+    }
+    // The last one is of the block that comes next.
+    let history = served.result("eth_feeHistory", json!([100, "latest"]));
+    assert_eq!(history["oldestBlock"], "0x0");
+    assert_eq!(history["baseFeePerGas"].as_array().unwrap().len(), 42);
+    assert_eq!(history.get("reward"), None);
+    for wrong in [json!([50, 25]), json!([101]), json!("0x1"), json!(["1"])] {
+        served.refuses("eth_feeHistory", json!(["0x1", "latest", wrong]), -32602);
+    }
 }
 
 /// A range without its receipts is an error, whatever is asked.

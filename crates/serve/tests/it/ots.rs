@@ -210,7 +210,10 @@ fn senders_and_creators_are_found() {
     for block in fixture.lines("blocks").step_by(5) {
         for it in block["transactions"].as_array().unwrap().iter().step_by(4) {
             let nonce = u64::try_from(number(&it["nonce"])).unwrap();
-            served.answers(by_nonce, json!([it["from"], nonce]), it["hash"].clone());
+            let params = json!([it["from"], nonce]);
+            served.answers(by_nonce, params.clone(), it["hash"].clone());
+            // The method of nodes, which foundry asks.
+            served.answers("eth_getTransactionBySenderAndNonce", params, it.clone());
             checked += 1;
         }
     }

@@ -16,6 +16,21 @@ use txgraph_testkit::fixtures::Fixture;
 pub(super) const TRANSFER: &str =
     "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
+/// The declaration of a called function, of those that the chain calls and standards name.
+pub(super) fn function_name(input: &str) -> &'static str {
+    match (input.get(..10).unwrap_or_default(), input.len()) {
+        ("0xa9059cbb", 138) => "transfer(address to, uint256 amount)",
+        ("0x23b872dd", 202) => "transferFrom(address from, address to, uint256 amount)",
+        ("0x095ea7b3", 138) => "approve(address spender, uint256 amount)",
+        ("0x42966c68", 74) => "burn(uint256 amount)",
+        ("0x40c10f19", 138) => "mint(address to, uint256 amount)",
+        ("0x6a627842", 74) => "mint(address to)",
+        ("0xd0e30db0", 10) => "deposit()",
+        ("0x2e1a7d4d", 74) => "withdraw(uint256 amount)",
+        _ => "",
+    }
+}
+
 /// Blocks and receipts of the node, in one list.
 pub(super) struct Chain {
     pub(super) blocks: Vec<(Value, Vec<Value>)>,

@@ -1,6 +1,6 @@
 //! Transactions, and their pages.
 
-use super::{Chain, amount, or_empty, text};
+use super::{Chain, amount, function_name, or_empty, text};
 use crate::harness::{Served, chain_file, number, small};
 use serde_json::{Value, json};
 use std::fs;
@@ -24,7 +24,7 @@ fn transaction_row(block: &Value, it: &Value, receipt: &Value, tip: u128) -> Val
         "gasPrice": text(&it["gasPrice"]),
         "input": input,
         "methodId": if input.len() < 10 { "0x" } else { &input[..10] },
-        "functionName": "",
+        "functionName": function_name(input),
         "contractAddress": or_empty(&receipt["contractAddress"]),
         "cumulativeGasUsed": text(&receipt["cumulativeGasUsed"]),
         "txreceipt_status": if success { "1" } else { "0" },

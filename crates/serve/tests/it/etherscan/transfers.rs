@@ -1,6 +1,6 @@
 //! Transfers of tokens, and of coins inside of transactions.
 
-use super::{Chain, TRANSFER, amount, text};
+use super::{Chain, TRANSFER, amount, function_name, text};
 use crate::harness::{Served, number, small};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ fn token_rows(fixture: &Fixture, chain: &Chain, address: &str) -> Vec<Value> {
                 "cumulativeGasUsed": text(&receipt["cumulativeGasUsed"]),
                 "input": "deprecated",
                 "methodId": if input.len() < 10 { "0x" } else { &input[..10] },
-                "functionName": "",
+                "functionName": function_name(input),
                 "confirmations": (40 - number(&block["number"])).to_string(),
             }));
         }
