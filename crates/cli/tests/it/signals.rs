@@ -1,6 +1,6 @@
 //! SIGINT, SIGTERM and SIGHUP end every command, also one that is blocked.
 
-use crate::harness::{CHAIN, Sample, bare};
+use crate::harness::{CHAIN, Sample};
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
@@ -8,6 +8,7 @@ use std::{
     thread,
     time::Duration,
 };
+use txgraph_testkit::program;
 
 pub(crate) fn send(signal: &str, child: &Child) {
     let kill = Command::new("kill")
@@ -125,8 +126,10 @@ fn one_signal_ends_a_process_whose_pipe_is_full() {
 fn a_signal_removes_unfinished_outputs() {
     let sample = Sample::small();
     for signal in ["-TERM", "-INT", "-HUP"] {
+        // `nohup` would leave SIGHUP ignored in the tests.
+        let mut command = program::bare("env", sample.folder.path());
+        command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_txgraph")]);
         // An endless loop with gas for years.
-        let mut command = bare(sample.folder.path());
         command.args([
             "evm",
             "run",
