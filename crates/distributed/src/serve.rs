@@ -188,12 +188,17 @@ fn kind_of_scan(error: &SourceError) -> RefusalKind {
 
 /// Describes the source of the executor.
 fn describe(task: &Task, to: &dyn Consumer) -> Result<(), Stop> {
-    /// Whether it found transfers inside of transactions before. To find out takes longer than the rest.
+    /// Whether the source of this process, which stays the same, has transfers inside of transactions. To find
+    /// out takes longer than the rest.
     static INTERNAL: AtomicBool = AtomicBool::new(false);
     let source = open(task)?;
-    if !INTERNAL.load(Ordering::Relaxed) {
-        let found = source.transfer_source(&TransferFilter::with_internal(true));
-        INTERNAL.store(found.is_ok(), Ordering::Relaxed);
+    let is_own = task.input == Input::Executors;
+    let internal = is_own && INTERNAL.load(Ordering::Relaxed)
+        || source
+            .transfer_source(&TransferFilter::with_internal(true))
+            .is_ok();
+    if is_own {
+        INTERNAL.store(internal, Ordering::Relaxed);
     }
     let everything = source.default_range()?;
     let info = SourceInfo {
@@ -204,7 +209,7 @@ fn describe(task: &Task, to: &dyn Consumer) -> Result<(), Stop> {
         // What the source does not have limits no range of dates.
         times: [everything.first, everything.last]
             .map(|block| source.block_time(block).ok().flatten()),
-        internal: INTERNAL.load(Ordering::Relaxed),
+        internal,
     };
     report(&info, to)
 }
