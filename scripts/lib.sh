@@ -269,6 +269,18 @@ for package in json.load(sys.stdin)["packages"]:
         print(package["name"] + "/" + feature)' | grep -vx txgraph-rocks/oracle
 }
 
+# need_anvil: sets $anvil to anvil 1.7.1, which is installed in the cache folder.
+need_anvil() {
+    local folder=$tools/anvil-1.7.1
+    anvil=$folder/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil
+    command -v npm >/dev/null 2>&1 || die "npm is missing: https://nodejs.org"
+    [ ! -x "$anvil" ] || return 0
+    say "installing anvil in $folder"
+    mkdir -p "$folder"
+    npm install --prefix "$folder" --no-fund --no-audit --no-save --silent \
+        @foundry-rs/anvil-linux-amd64@1.7.1 || die "anvil cannot be installed"
+}
+
 # need_deny: sets $deny to cargo-deny, which is built in the cache folder.
 need_deny() {
     local release=0.20.2

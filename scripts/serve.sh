@@ -6,11 +6,11 @@
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_txgraph "${1:-}"
-command -v npm >/dev/null 2>&1 || die "Node.js is missing: https://nodejs.org"
+need_anvil
 make_scratch
 
 clients=$tools/serve-clients
-wanted="ethers@6.17.0 viem@2.57.20 micro-eth-signer@0.20.1 @foundry-rs/cast@1.7.1 @foundry-rs/anvil@1.7.1"
+wanted="ethers@6.17.0 viem@2.57.20 micro-eth-signer@0.20.1 @foundry-rs/cast@1.7.1"
 if [ "$(cat "$clients/.wanted" 2>/dev/null)" != "$wanted" ]; then
     say "installing $wanted in $clients"
     mkdir -p "$clients"
@@ -46,9 +46,8 @@ nonce=$("$cast" tx "$hash" nonce --rpc-url "$url")
 "$cast" tx --from "$from" --nonce "$nonce" --rpc-url "$url" --json | grep -q "\"$hash\"" || die "cast tx --from --nonce"
 
 # A fork of the chain, with a block of its own.
-timeout 60 "$clients/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil" --fork-url "$url" --port 0 \
-    >"$scratch/anvil.log" 2>&1 &
-anvil=$!
+timeout 60 "$anvil" --fork-url "$url" --port 0 >"$scratch/anvil.log" 2>&1 &
+forked=$!
 for _ in $(seq 100); do
     port=$(sed -n 's/^Listening on 127.0.0.1://p' "$scratch/anvil.log")
     [ -z "$port" ] || break
@@ -64,5 +63,5 @@ for at in 0 7 40; do
     same block "$at" -f hash
     same balance "$from" --block "$at"
 done
-kill "$anvil"
+kill "$forked"
 say "all clients got the node's answers"

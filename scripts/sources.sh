@@ -33,19 +33,12 @@ geth_amsterdam() {
 }
 
 anvil() {
-    local anvil=$tools/anvil-1.7.1 exporters=$tools/cryo-0.3.2-etl-2.4.2
-    local server=$anvil/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil
+    local exporters=$tools/cryo-0.3.2-etl-2.4.2
     go_program geth "github.com/ethereum/go-ethereum/cmd/geth@$geth"
-    command -v npm >/dev/null 2>&1 || die "npm is missing: https://nodejs.org"
-    if [ ! -x "$server" ]; then
-        say "installing anvil in $anvil"
-        mkdir -p "$anvil"
-        npm install --prefix "$anvil" --no-fund --no-audit --no-save --silent \
-            @foundry-rs/anvil-linux-amd64@1.7.1 || die "anvil cannot be installed"
-    fi
+    need_anvil
     need_venv "$exporters" cryo==0.3.2 ethereum-etl==2.4.2 setuptools==80.9.0
     say "anvil: every source is compared with every other"
-    python3 -B scripts/sources/servers.py --anvil "$server" --geth "$program" \
+    python3 -B scripts/sources/servers.py --anvil "$anvil" --geth "$program" \
         --python "$exporters/bin/python" --txgraph "$txgraph" \
         --seed "${SEED:-1}" --count "${COUNT:-120}"
 }
