@@ -83,20 +83,10 @@ pub(crate) struct Format {
     /// Whether keys end with a sequence number and a type. Only the part before is compared:
     /// the newest row of a key is first.
     pub(crate) internal: bool,
-    /// Values of an index.
-    pub(crate) index: Option<IndexFormat>,
+    /// Whether values are places of blocks: without lengths, and as the difference to the value before.
+    pub(crate) index: bool,
 }
 
-/// The values of an index: places of blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct IndexFormat {
-    /// Without lengths, and as the difference to the value before.
-    pub(crate) delta: bool,
-    /// Followed by the first key of the block, which is not used here.
-    pub(crate) first_key: bool,
-}
-
-/// A position in a block.
 #[derive(Debug)]
 pub(crate) struct BlockCursor {
     block: Arc<Block>,
@@ -143,11 +133,6 @@ impl BlockCursor {
 
     pub(crate) fn value(&self) -> &[u8] {
         &self.block.bytes[self.value.clone()]
-    }
-
-    /// Where the current value is in the block.
-    pub(crate) fn value_range(&self) -> Range<usize> {
-        self.value.clone()
     }
 
     /// The current value of an index.
@@ -198,28 +183,16 @@ impl BlockCursor {
             return Err(bad("a key"));
         }
         let at = |input: &Input<'_>| entries.len() - input.0.len();
-        match self.format.index {
-            Some(index) if index.delta => {
-                self.handle = match entry.shared {
-                    0 => Handle::decode(&mut input),
-                    _ => self.next_handle(&mut input),
-                }
-                .ok_or_else(|| bad("the place of a block"))?;
-                if index.first_key {
-                    input
-                        .prefixed()
-                        .ok_or_else(|| bad("the first key of a block"))?;
-                }
+        if self.format.index {
+            self.handle = match entry.shared {
+                0 => Handle::decode(&mut input),
+                _ => self.next_handle(&mut input),
             }
-            index => {
-                let start = at(&input);
-                let value = input.take(entry.value_len).ok_or_else(|| bad("a value"))?;
-                self.value = start..start + entry.value_len;
-                if index.is_some() {
-                    self.handle = Handle::decode(&mut Input(value))
-                        .ok_or_else(|| bad("the place of a block"))?;
-                }
-            }
+            .ok_or_else(|| bad("the place of a block"))?;
+        } else {
+            let start = at(&input);
+            input.take(entry.value_len).ok_or_else(|| bad("a value"))?;
+            self.value = start..start + entry.value_len;
         }
         self.next = at(&input);
         self.valid = true;
@@ -259,7 +232,6 @@ impl BlockCursor {
     }
 }
 
-/// The beginning of an entry.
 struct Entry<'a> {
     /// The length of the common prefix with the key before, in bytes.
     shared: usize,
@@ -272,10 +244,7 @@ impl<'a> Entry<'a> {
     fn decode(input: &mut Input<'a>, format: Format) -> Option<Self> {
         let shared = input.length()?;
         let rest = input.length()?;
-        let value_len = match format.index {
-            Some(index) if index.delta => 0,
-            _ => input.length()?,
-        };
+        let value_len = if format.index { 0 } else { input.length()? };
         Some(Self {
             shared,
             rest: input.take(rest)?,

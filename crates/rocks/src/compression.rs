@@ -10,18 +10,15 @@ use zstd::bulk::Decompressor;
 /// The longest block after decompression. reth's have 4 or 16 KiB, or one row.
 pub(crate) const BLOCK_BYTES_MAX: usize = 64 << 20;
 
-/// Decompresses a block of a table of some format version.
-pub(crate) fn decompress(kind: u8, version: u32, block: &[u8]) -> Decoded<Box<[u8]>> {
+/// Decompresses a block of a table.
+pub(crate) fn decompress(kind: u8, block: &[u8]) -> Decoded<Box<[u8]>> {
     let short = || Fault::damaged("a compressed block is too short");
     let mut input = Input(block);
     match kind {
         // Also the form that is slower to write.
         4 | 5 => {
-            let size = match version {
-                0 | 1 => input.fixed64().and_then(|size| u32::try_from(size).ok()),
-                _ => input.varint32(),
-            };
-            let mut bytes: Box<[u8]> = vec![0; length(size.ok_or_else(short)?)?].into();
+            let size = input.varint32().ok_or_else(short)?;
+            let mut bytes: Box<[u8]> = vec![0; length(size)?].into();
             match lz4_flex::block::decompress_into(input.0, &mut bytes) {
                 Ok(len) if len == bytes.len() => Ok(bytes),
                 Ok(_) => Err(Fault::damaged("a block of LZ4 has another length")),

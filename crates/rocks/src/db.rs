@@ -205,7 +205,7 @@ impl Db {
                 let log = Log {
                     path,
                     file,
-                    records: Records::new(*number),
+                    records: Records::default(),
                     end: End::Complete,
                     memory: BTreeMap::new(),
                 };
@@ -308,7 +308,6 @@ impl Log {
     }
 }
 
-/// The number of a log by its file name.
 fn log_number(name: &str) -> Option<u64> {
     let number = name.strip_suffix(".log")?;
     let digits = number.bytes().all(|byte| byte.is_ascii_digit());

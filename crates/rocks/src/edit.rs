@@ -24,8 +24,6 @@ pub(crate) struct FileMeta {
     pub(crate) smallest: Vec<u8>,
     /// The last internal key, inclusive.
     pub(crate) largest: Vec<u8>,
-    /// The highest sequence number, which an ingested file has for all its rows.
-    pub(crate) largest_seq: u64,
 }
 
 impl FileMeta {
@@ -90,8 +88,8 @@ impl Edit {
                 let file = number(input.varint64(), "a deleted file")?;
                 self.deleted.push((level, file));
             }
-            7 | 100 | 102 | 103 => {
-                let added = self.file(tag, input)?;
+            103 => {
+                let added = self.file(input)?;
                 self.added.push(added);
             }
             9 => match number(input.varint64(), "a log number")? {
@@ -104,13 +102,12 @@ impl Edit {
             202 => self.drop = true,
             203 => drop(number(input.varint32(), "the highest column family")?),
             300 => self.group = Some(number(input.varint32(), "an atomic group")?),
-            // Files with large values, which are read nowhere: added, garbage in them. Twice,
-            // because the numbers changed.
-            400 | 0x2002 => blob_file(input, true)?,
-            401 | 0x2003 => blob_file(input, false)?,
-            // The sizes of synced logs, in an older form without length.
-            0x2004 => log_addition(input)?,
-            0x2005 => drop(number(input.varint64(), "a removed log")?),
+            // Twice, because the numbers changed.
+            400 | 401 | 0x2002 | 0x2003 => {
+                return Err(Fault::unsupported("blob files (kBlobFileAddition)"));
+            }
+            // Without length, unlike later ones.
+            0x2004 | 0x2005 => return Err(Fault::unsupported("sizes of logs (kWalAddition)")),
             tag if tag & IGNORABLE != 0 => drop(number(input.prefixed(), "an ignored field")?),
             tag => {
                 return Err(Fault::unsupported(format!(
@@ -121,27 +118,18 @@ impl Edit {
         Ok(())
     }
 
-    /// A new file: kNewFile, kNewFile2, kNewFile3 or kNewFile4.
-    fn file(&mut self, tag: u32, input: &mut Input<'_>) -> Decoded<(u32, Arc<FileMeta>)> {
+    /// A new file: kNewFile4.
+    fn file(&mut self, input: &mut Input<'_>) -> Decoded<(u32, Arc<FileMeta>)> {
         let level = level(input)?;
-        let file_number = number(input.varint64(), "the number of a file")?;
-        if tag == 102 {
-            path_id(number(input.varint32(), "the path of a file")?)?;
-        }
-        let mut file = FileMeta {
-            number: file_number,
+        let file = FileMeta {
+            number: number(input.varint64(), "the number of a file")?,
             size: number(input.varint64(), "the size of a file")?,
             smallest: internal_key(input)?,
             largest: internal_key(input)?,
-            largest_seq: u64::MAX,
         };
-        if tag != 7 {
-            number(input.varint64(), "the lowest sequence number")?;
-            file.largest_seq = number(input.varint64(), "the highest sequence number")?;
-        }
-        if tag == 103 {
-            self.file_fields(input)?;
-        }
+        number(input.varint64(), "the lowest sequence number")?;
+        number(input.varint64(), "the highest sequence number")?;
+        self.file_fields(input)?;
         Ok((level, Arc::new(file)))
     }
 
@@ -160,7 +148,10 @@ impl Edit {
                 // kUserDefinedTimestampsPersisted is written only if it is false.
                 16 => return Err(Fault::unsupported("user-defined timestamps in memory only")),
                 65 => match *value {
-                    [path] => path_id(u32::from(path))?,
+                    [0] => {}
+                    [_] => {
+                        return Err(Fault::unsupported("tables in other directories (db_paths)"));
+                    }
                     _ => return Err(bad("the path of a file")),
                 },
                 tag if tag & NOT_IGNORABLE_FIELD != 0 => {
@@ -170,45 +161,6 @@ impl Edit {
                 _ => {}
             }
         }
-    }
-}
-
-fn blob_file(input: &mut Input<'_>, added: bool) -> Decoded<()> {
-    let what = "a blob file";
-    for _ in 0..3 {
-        number(input.varint64(), what)?;
-    }
-    if added {
-        number(input.prefixed(), what)?;
-        number(input.prefixed(), what)?;
-    }
-    loop {
-        match number(input.varint32(), what)? {
-            0 => return Ok(()),
-            tag if tag & NOT_IGNORABLE_FIELD != 0 => {
-                return Err(Fault::unsupported(format!("blob files with field {tag}")));
-            }
-            _ => drop(number(input.prefixed(), what)?),
-        }
-    }
-}
-
-fn log_addition(input: &mut Input<'_>) -> Decoded<()> {
-    let what = "an added log";
-    number(input.varint64(), what)?;
-    loop {
-        match number(input.varint32(), what)? {
-            1 => return Ok(()),
-            2 => drop(number(input.varint64(), what)?),
-            tag => return Err(Fault::unsupported(format!("logs with field {tag}"))),
-        }
-    }
-}
-
-fn path_id(path: u32) -> Decoded<()> {
-    match path {
-        0 => Ok(()),
-        _ => Err(Fault::unsupported("tables in other directories (db_paths)")),
     }
 }
 
@@ -281,7 +233,6 @@ mod tests {
             [[0; 19].as_slice(), &[4]].concat()
         );
         assert_eq!(file.largest_user().len(), 28);
-        assert_eq!(file.largest_seq, 0);
     }
 
     #[test]
@@ -290,10 +241,8 @@ mod tests {
             Err(Fault::Unsupported(what)) => what,
             other => panic!("{other:?}"),
         };
-        // A blob file with its checksum, garbage in one, sizes of logs in both forms, and a tag
-        // of the future with the bit for ignorable ones.
-        let ignored = "900305030800 00 00  910305010400  8440 07 02 80 01 01  8740 04 07 02 05 01 \
-                       8540 07  e441 02 abcd  0207";
+        // Sizes of logs, and a tag of the future with the bit for ignorable ones.
+        let ignored = "8740 04 07 02 05 01  e441 02 abcd  0207";
         let edit = Edit::decode(&bytes(ignored)).unwrap();
         assert_eq!(
             edit,
@@ -303,6 +252,8 @@ mod tests {
             }
         );
         assert_eq!(refused("ac02 00 e807"), "manifest records with tag 1000");
+        assert_eq!(refused("9003"), "blob files (kBlobFileAddition)");
+        assert_eq!(refused("8440"), "sizes of logs (kWalAddition)");
         assert_eq!(refused("0905"), "a previous log (kPrevLogNumber)");
         let file = "67 00 07 09 08 0000000000000000 08 0000000000000000 00 00";
         assert_eq!(

@@ -79,7 +79,6 @@ pub(crate) enum Fault {
     Unsupported(String),
 }
 
-/// The result of decoders.
 pub(crate) type Decoded<T> = std::result::Result<T, Fault>;
 
 impl Fault {

@@ -2,7 +2,7 @@
 
 use crate::{
     batch,
-    block::{Block, BlockCursor, Format, IndexFormat},
+    block::{Block, BlockCursor, Format},
     cache::Blocks,
     edit::{Edit, FileMeta},
     error::Result,
@@ -29,7 +29,7 @@ pub fn manifest(bytes: &[u8]) -> Result<usize> {
 /// Reads a log, and returns how many changes it has.
 pub fn log(bytes: &[u8]) -> Result<usize> {
     let mut changes = 0;
-    Records::new(4).read(&bytes.to_vec(), Path::new("log"), |batch| {
+    Records::default().read(&bytes.to_vec(), Path::new("log"), |batch| {
         batch::decode(batch, |_, _, _| {
             changes += 1;
             Ok(())
@@ -45,7 +45,6 @@ pub fn table(bytes: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         size: bytes.len() as u64,
         smallest: Vec::new(),
         largest: Vec::new(),
-        largest_seq: 0,
     };
     let source = Box::new(bytes.to_vec());
     let table = Arc::new(Table::open(source, Path::new("table"), &meta)?);
@@ -71,18 +70,9 @@ pub fn unchecked(bytes: &[u8]) -> bool {
         return valid;
     };
     let block = Arc::new(block);
-    let index = |delta, first_key| Some(IndexFormat { delta, first_key });
-    for values in [
-        None,
-        index(false, false),
-        index(true, false),
-        index(true, true),
-    ] {
+    for index in [false, true] {
         for internal in [false, true] {
-            let format = Format {
-                internal,
-                index: values,
-            };
+            let format = Format { internal, index };
             let mut cursor = BlockCursor::new(Arc::clone(&block), format);
             for from in [&[][..], &[0x40], bytes] {
                 if cursor.seek(from).is_err() {

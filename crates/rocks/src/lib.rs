@@ -9,9 +9,10 @@
 //!
 //! [`Db::catch_up`] gives a [`State`], which does not change. A [`Cursor`] merges the rows of
 //! the state: the newest row of a key counts. Puts, deletions, single deletions and deleted
-//! ranges are read. Everything else is refused by RocksDB's name for it: merges, blobs, wide
-//! columns, two-phase commit, other comparators, compression dictionaries, compressions except
-//! LZ4 and Zstandard. The checksum of every block and record is checked.
+//! ranges are read. Everything else, which reth does not write, is refused by RocksDB's name for it:
+//! merges, blobs, wide columns, two-phase commit, other comparators, compression dictionaries,
+//! compressions except LZ4 and Zstandard, tables before format version 6, checksums except XXH3,
+//! partitioned indices, ingested files, reused logs. The checksum of every block and record is checked.
 //!
 //! A state does not keep all tables open. The writer deletes tables after a compaction, and
 //! reading one of them then gives [`Error::Changed`]: catch up and read again. Memory is bounded

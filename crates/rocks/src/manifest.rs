@@ -21,7 +21,6 @@ const BYTEWISE: &str = "leveldb.BytewiseComparator";
 /// they are sorted and do not overlap.
 pub(crate) type Levels = Vec<Vec<Arc<FileMeta>>>;
 
-/// A column family.
 #[derive(Debug)]
 pub(crate) struct Family {
     pub(crate) name: String,
@@ -88,7 +87,6 @@ pub(crate) fn internal_order(key: &[u8]) -> (&[u8], Reverse<u64>) {
     (user, Reverse(packed))
 }
 
-/// The state of the manifest.
 #[derive(Debug)]
 pub(crate) struct Manifest {
     records: Records,
@@ -217,7 +215,6 @@ mod tests {
             size: 1,
             smallest: internal(smallest),
             largest: internal(largest),
-            largest_seq: 1,
         })
     }
 

@@ -3,10 +3,8 @@
 //!
 //! The writer may append while we read, so the end can be in the middle of a record. Reading
 //! continues there next time. Nothing else is tolerated: RocksDB itself drops what follows a
-//! damaged record when a database opens, but then knows that no writer is at work.
-//!
-//! In a reused file (`recycle_log_file_num`, which reth does not set) the rest of an earlier log
-//! follows, so there the end is also where a record is damaged and none of this log follows.
+//! damaged record when a database opens, but then knows that no writer is at work. Reused files
+//! (`recycle_log_file_num`, which reth does not set) are refused.
 
 use crate::{
     bytes::Input,
@@ -22,7 +20,7 @@ const BLOCK_BYTES: usize = 32 << 10;
 const CHUNK_BYTES: usize = 1 << 20;
 /// Checksum, length and type.
 const HEADER_BYTES: usize = 7;
-/// With the number of the log, so that the rest of an earlier log in a reused file is known.
+/// With the number of the log, in a file that is reused.
 const RECYCLABLE_HEADER_BYTES: usize = HEADER_BYTES + 4;
 
 /// How the readable part of a file ends.
@@ -37,15 +35,11 @@ pub(crate) enum End {
 /// Where in a file reading continues.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
-    /// The number of the log, in the records of a file that is reused.
-    number: u64,
     /// The next physical record.
     offset: u64,
     /// Fragments of the current record.
     fragments: Vec<u8>,
     in_record: bool,
-    /// Whether the first record was of the recyclable kind.
-    recycled: Option<bool>,
 }
 
 /// A physical record, or the reason why there is none.
@@ -61,18 +55,9 @@ enum Physical<'a> {
     End(End),
     /// Only zeros may follow.
     Zeros,
-    /// Only records of an earlier log may follow.
-    Earlier,
 }
 
 impl Records {
-    pub(crate) fn new(number: u64) -> Self {
-        Self {
-            number,
-            ..Self::default()
-        }
-    }
-
     /// The bytes that were read, up to a torn record.
     pub(crate) const fn offset(&self) -> u64 {
         self.offset
@@ -102,13 +87,12 @@ impl Records {
                     break None;
                 }
                 let left = BLOCK_BYTES - (in_block + at) % BLOCK_BYTES;
-                let physical = self
-                    .physical(&rest[..rest.len().min(left)], left)
-                    .map_err(|fault| self.place(fault, start + at as u64, path))?;
+                let physical = physical(&rest[..rest.len().min(left)], left)
+                    .map_err(|fault| place(fault, start + at as u64, path))?;
                 match physical {
                     Physical::Record { kind, payload, len } => {
                         self.logical(kind, payload, &mut each)
-                            .map_err(|fault| self.place(fault, start + at as u64, path))?;
+                            .map_err(|fault| place(fault, start + at as u64, path))?;
                         at += len;
                     }
                     Physical::Trailer(len) => at += len,
@@ -116,11 +100,6 @@ impl Records {
                     Physical::Zeros => {
                         self.offset = start + at as u64;
                         self.check_zeros(source, path)?;
-                        break Some(End::Complete);
-                    }
-                    Physical::Earlier => {
-                        self.offset = start + at as u64;
-                        self.check_earlier(source, path)?;
                         break Some(End::Complete);
                     }
                 }
@@ -132,73 +111,6 @@ impl Records {
         }
     }
 
-    #[cold]
-    fn place(&self, fault: Fault, offset: u64, path: &Path) -> Error {
-        let at = |what| format!("record at byte {offset}: {what}");
-        match fault {
-            Fault::Damaged(what) => Fault::Damaged(at(what)),
-            Fault::Unsupported(what) => Fault::Unsupported(at(what)),
-        }
-        .at(path)
-    }
-
-    /// Parses the front of the rest of a block, of which `left` bytes would be complete.
-    fn physical<'a>(&mut self, rest: &'a [u8], left: usize) -> Decoded<Physical<'a>> {
-        let complete = rest.len() == left;
-        if left < HEADER_BYTES && complete {
-            return Ok(Physical::Trailer(left));
-        }
-        if rest.iter().take(HEADER_BYTES).all(|byte| *byte == 0) {
-            return Ok(match (rest.is_empty(), self.recycled) {
-                (true, _) => Physical::End(End::Complete),
-                (_, Some(true)) => Physical::Earlier,
-                _ => Physical::Zeros,
-            });
-        }
-        let Some(record) = Header::parse(rest) else {
-            return Ok(Physical::End(End::Torn));
-        };
-        let Header {
-            crc,
-            kind,
-            number,
-            header_len,
-            payload_len,
-        } = record;
-        let recycled = self.recycled == Some(true);
-        if number.is_some() && self.recycled == Some(false) {
-            return Err(Fault::damaged("it is recyclable, but the file is not"));
-        }
-        let Some(payload) = rest.get(header_len..header_len + payload_len) else {
-            if recycled {
-                return Ok(Physical::Earlier);
-            }
-            if complete {
-                return Err(Fault::damaged("it is longer than its block"));
-            }
-            if crc_of_shorter(&rest[6..], header_len - 6, crc) {
-                return Err(Fault::damaged("its length is wrong"));
-            }
-            if header_len > HEADER_BYTES && HEADER_BYTES + payload_len <= rest.len() {
-                return Err(Fault::damaged("its type is wrong"));
-            }
-            return Ok(Physical::End(End::Torn));
-        };
-        let len = header_len + payload_len;
-        if checksum::masked_crc(&rest[6..len]) != crc {
-            if recycled {
-                return Ok(Physical::Earlier);
-            }
-            return Err(Fault::damaged("its checksum is wrong"));
-        }
-        let recycled = *self.recycled.get_or_insert(number.is_some());
-        let is_ours = number.is_none_or(|number| u64::from(number) == self.number & 0xffff_ffff);
-        if recycled && (number.is_none() || !is_ours) {
-            return Ok(Physical::Earlier);
-        }
-        Ok(Physical::Record { kind, payload, len })
-    }
-
     /// Handles the payload of a physical record.
     fn logical(
         &mut self,
@@ -208,25 +120,25 @@ impl Records {
     ) -> Decoded<()> {
         match kind {
             // Early versions could write an empty first fragment at the end of a block.
-            1 | 2 | 5 | 6 if self.in_record && !self.fragments.is_empty() => {
+            1 | 2 if self.in_record && !self.fragments.is_empty() => {
                 Err(Fault::damaged("the record before it has no end"))
             }
-            1 | 5 => {
+            1 => {
                 self.in_record = false;
                 each(payload)
             }
-            2 | 6 => {
+            2 => {
                 self.in_record = true;
                 self.fragments.clear();
                 self.fragments.extend_from_slice(payload);
                 Ok(())
             }
-            3 | 4 | 7 | 8 if !self.in_record => Err(Fault::damaged("its first part is missing")),
-            3 | 7 => {
+            3 | 4 if !self.in_record => Err(Fault::damaged("its first part is missing")),
+            3 => {
                 self.fragments.extend_from_slice(payload);
                 Ok(())
             }
-            4 | 8 => {
+            4 => {
                 self.fragments.extend_from_slice(payload);
                 self.in_record = false;
                 let record = std::mem::take(&mut self.fragments);
@@ -235,10 +147,11 @@ impl Records {
                 self.fragments.clear();
                 Ok(())
             }
+            5..=8 | 11 | 131 => Err(Fault::unsupported("a reused log (recycle_log_file_num)")),
             9 if payload == [0; 4] => Ok(()),
             9 => Err(Fault::unsupported("a compressed log (kSetCompressionType)")),
-            10 | 11 if payload.is_empty() => Ok(()),
-            10 | 11 => Err(Fault::unsupported(
+            10 if payload.is_empty() => Ok(()),
+            10 => Err(Fault::unsupported(
                 "user-defined timestamps (kUserDefinedTimestampSizeType)",
             )),
             // About the log before this one; and records that readers may ignore.
@@ -249,58 +162,72 @@ impl Records {
 
     /// Checks that a preallocated end has only zeros.
     fn check_zeros(&self, source: &dyn Source, path: &Path) -> Result<()> {
-        self.for_rest(source, path, |block, _| {
-            match block.iter().all(|byte| *byte == 0) {
-                true => Ok(()),
-                false => Err(Fault::damaged("zeros in the middle of the file")),
-            }
-        })
-    }
-
-    /// Checks that no record of this log follows, after which the rest of a reused file is of
-    /// an earlier log.
-    fn check_earlier(&self, source: &dyn Source, path: &Path) -> Result<()> {
-        let number = (self.number & 0xffff_ffff) as u32;
-        let ours = |bytes: &[u8]| {
-            Header::parse(bytes).is_some_and(|header| {
-                header.number == Some(number)
-                    && bytes
-                        .get(6..header.header_len + header.payload_len)
-                        .is_some_and(|checked| checksum::masked_crc(checked) == header.crc)
-            })
-        };
-        self.for_rest(source, path, |block, first| {
-            // Within the first block, the next record may begin anywhere.
-            let starts = if first { block.len() } else { 1 };
-            match (0..starts).any(|at| ours(&block[at..])) {
-                true => Err(Fault::damaged("a record in the middle of the file")),
-                false => Ok(()),
-            }
-        })
-    }
-
-    /// Calls a function with the rest of the current block and with each later one.
-    fn for_rest(
-        &self,
-        source: &dyn Source,
-        path: &Path,
-        mut check: impl FnMut(&[u8], bool) -> Decoded<()>,
-    ) -> Result<()> {
         let mut buffer = vec![0; BLOCK_BYTES];
         let mut offset = self.offset;
         loop {
-            let left = BLOCK_BYTES - in_block(offset);
             let read = source
-                .read_up_to(&mut buffer[..left], offset)
+                .read_up_to(&mut buffer, offset)
                 .map_err(|error| Error::io("read", path, error))?;
-            check(&buffer[..read], offset == self.offset)
-                .map_err(|fault| self.place(fault, offset, path))?;
-            if read < left {
+            if buffer[..read].iter().any(|byte| *byte != 0) {
+                let fault = Fault::damaged("zeros in the middle of the file");
+                return Err(place(fault, offset, path));
+            }
+            if read < buffer.len() {
                 return Ok(());
             }
-            offset += left as u64;
+            offset += read as u64;
         }
     }
+}
+
+#[cold]
+fn place(fault: Fault, offset: u64, path: &Path) -> Error {
+    let at = |what| format!("record at byte {offset}: {what}");
+    match fault {
+        Fault::Damaged(what) => Fault::Damaged(at(what)),
+        Fault::Unsupported(what) => Fault::Unsupported(at(what)),
+    }
+    .at(path)
+}
+
+/// Parses the front of the rest of a block, of which `left` bytes would be complete.
+fn physical(rest: &[u8], left: usize) -> Decoded<Physical<'_>> {
+    let complete = rest.len() == left;
+    if left < HEADER_BYTES && complete {
+        return Ok(Physical::Trailer(left));
+    }
+    if rest.iter().take(HEADER_BYTES).all(|byte| *byte == 0) {
+        return Ok(match rest.is_empty() {
+            true => Physical::End(End::Complete),
+            false => Physical::Zeros,
+        });
+    }
+    let Some(record) = Header::parse(rest) else {
+        return Ok(Physical::End(End::Torn));
+    };
+    let Header {
+        crc,
+        kind,
+        header_len,
+        payload_len,
+    } = record;
+    let Some(payload) = rest.get(header_len..header_len + payload_len) else {
+        if complete {
+            return Err(Fault::damaged("it is longer than its block"));
+        }
+        if crc_of_shorter(&rest[6..], header_len - 6, crc) {
+            return Err(Fault::damaged("its length is wrong"));
+        }
+        if header_len > HEADER_BYTES && HEADER_BYTES + payload_len <= rest.len() {
+            return Err(Fault::damaged("its type is wrong"));
+        }
+        return Ok(Physical::End(End::Torn));
+    };
+    let len = header_len + payload_len;
+    if checksum::masked_crc(&rest[6..len]) != crc {
+        return Err(Fault::damaged("its checksum is wrong"));
+    }
+    Ok(Physical::Record { kind, payload, len })
 }
 
 /// How far into its block an offset is.
@@ -312,8 +239,6 @@ fn in_block(offset: u64) -> usize {
 struct Header {
     crc: u32,
     kind: u8,
-    /// The lower half of the log number, in recyclable records.
-    number: Option<u32>,
     header_len: usize,
     payload_len: usize,
 }
@@ -324,14 +249,13 @@ impl Header {
         let crc = input.fixed32()?;
         let payload_len = usize::from(input.byte()?) | usize::from(input.byte()?) << 8;
         let kind = input.byte()?;
-        let (number, header_len) = match kind {
-            5..=8 | 11 | 131 => (Some(input.fixed32()?), RECYCLABLE_HEADER_BYTES),
-            _ => (None, HEADER_BYTES),
+        let header_len = match kind {
+            5..=8 | 11 | 131 => RECYCLABLE_HEADER_BYTES,
+            _ => HEADER_BYTES,
         };
         Some(Self {
             crc,
             kind,
-            number,
             header_len,
             payload_len,
         })
@@ -359,10 +283,8 @@ mod tests {
     use super::*;
 
     /// A physical record with its checksum.
-    fn physical(kind: u8, number: Option<u32>, payload: &[u8]) -> Vec<u8> {
-        let mut checked = vec![kind];
-        checked.extend(number.into_iter().flat_map(u32::to_le_bytes));
-        checked.extend_from_slice(payload);
+    fn physical(kind: u8, payload: &[u8]) -> Vec<u8> {
+        let checked = [&[kind], payload].concat();
         let len = u16::try_from(payload.len()).unwrap();
         let crc = checksum::masked_crc(&checked);
         [&crc.to_le_bytes()[..], &len.to_le_bytes(), &checked].concat()
@@ -378,28 +300,30 @@ mod tests {
     }
 
     fn error(bytes: &[u8]) -> String {
-        read(&mut Records::new(7), bytes).unwrap_err().to_string()
+        read(&mut Records::default(), bytes)
+            .unwrap_err()
+            .to_string()
     }
 
     #[test]
     fn joins_fragments_and_skips_the_ends_of_blocks() {
         let first = vec![1; BLOCK_BYTES - HEADER_BYTES];
         let second = vec![2; BLOCK_BYTES - HEADER_BYTES - 5];
-        let mut bytes = physical(2, None, &first);
-        bytes.extend(physical(4, None, &second));
+        let mut bytes = physical(2, &first);
+        bytes.extend(physical(4, &second));
         // No header fits into the last five bytes.
         bytes.extend([0; 5]);
-        bytes.extend(physical(1, None, b"next"));
-        bytes.extend(physical(130, None, b"about the log before"));
+        bytes.extend(physical(1, b"next"));
+        bytes.extend(physical(130, b"about the log before"));
         let whole = vec![[first, second].concat(), b"next".to_vec()];
-        let (found, end) = read(&mut Records::new(7), &bytes).unwrap();
+        let (found, end) = read(&mut Records::default(), &bytes).unwrap();
         assert_eq!((found, end), (whole.clone(), End::Complete));
         // In two parts, cut anywhere.
         for cut in (0..bytes.len())
             .step_by(997)
             .chain([BLOCK_BYTES, 2 * BLOCK_BYTES - 3])
         {
-            let mut records = Records::new(7);
+            let mut records = Records::default();
             let (mut found, _) = read(&mut records, &bytes[..cut]).unwrap();
             found.extend(read(&mut records, &bytes).unwrap().0);
             assert_eq!(found, whole, "cut at {cut}");
@@ -408,17 +332,17 @@ mod tests {
 
     #[test]
     fn a_cut_record_is_not_damage() {
-        let mut bytes = physical(1, None, b"first");
+        let mut bytes = physical(1, b"first");
         let whole = bytes.len();
-        bytes.extend(physical(1, None, b"second"));
+        bytes.extend(physical(1, b"second"));
         for len in whole + 1..bytes.len() {
-            let (found, end) = read(&mut Records::new(7), &bytes[..len]).unwrap();
+            let (found, end) = read(&mut Records::default(), &bytes[..len]).unwrap();
             assert_eq!((found.len(), end), (1, End::Torn), "{len}");
         }
         // A block that was allocated, but not written.
         bytes.truncate(whole);
         bytes.extend([0; 70_000]);
-        let (found, end) = read(&mut Records::new(7), &bytes).unwrap();
+        let (found, end) = read(&mut Records::default(), &bytes).unwrap();
         assert_eq!((found.len(), end), (1, End::Complete));
         *bytes.last_mut().unwrap() = 1;
         assert!(error(&bytes).contains("zeros in the middle"));
@@ -426,8 +350,8 @@ mod tests {
 
     #[test]
     fn every_changed_byte_is_found() {
-        let mut bytes = physical(1, None, b"first");
-        bytes.extend(physical(1, None, b"second"));
+        let mut bytes = physical(1, b"first");
+        bytes.extend(physical(1, b"second"));
         for at in 0..bytes.len() {
             for bit in 0..8 {
                 let mut changed = bytes.clone();
@@ -442,25 +366,6 @@ mod tests {
     }
 
     #[test]
-    fn reads_reused_files() {
-        let mut bytes = physical(5, Some(7), b"ours");
-        let (found, end) = read(&mut Records::new(7), &bytes).unwrap();
-        assert_eq!((found.len(), end), (1, End::Complete));
-        let ours = bytes.len();
-        bytes.extend(physical(5, Some(6), b"of the log before"));
-        let (found, end) = read(&mut Records::new(7), &bytes).unwrap();
-        assert_eq!((found.len(), end), (1, End::Complete));
-        // The writer has overwritten a part of the old record.
-        bytes.truncate(ours + 9);
-        bytes.extend([9; 40]);
-        let (found, end) = read(&mut Records::new(7), &bytes).unwrap();
-        assert_eq!((found.len(), end), (1, End::Complete));
-        // A record of ours after damage.
-        bytes.extend(physical(5, Some(7), b"ours"));
-        assert!(error(&bytes).contains("a record in the middle"));
-    }
-
-    #[test]
     fn refuses_by_name() {
         for (kind, payload, words) in [
             (9, &[7, 0, 0, 0][..], "kSetCompressionType"),
@@ -468,7 +373,7 @@ mod tests {
             (12, &[], "log records of type 12"),
             (3, &[], "its first part is missing"),
         ] {
-            let text = error(&physical(kind, None, payload));
+            let text = error(&physical(kind, payload));
             assert!(text.contains(words), "{text}");
         }
     }

@@ -1,7 +1,7 @@
 //! A table: sorted rows in blocks, and an index of them (`table/block_based`).
 
 use crate::{
-    block::{Block, BlockCursor, Format, Handle, IndexFormat, TRAILER_BYTES},
+    block::{Block, BlockCursor, Format, Handle, TRAILER_BYTES},
     bytes::{Input, split_internal},
     cache::Blocks,
     checksum,
@@ -19,7 +19,6 @@ use std::{
     sync::Arc,
 };
 
-/// An open table.
 pub(crate) struct Table {
     source: Box<dyn Source>,
     path: PathBuf,
@@ -28,10 +27,6 @@ pub(crate) struct Table {
     footer: Footer,
     index: Handle,
     index_format: Format,
-    /// Whether the index is an index of indices.
-    partitioned: bool,
-    /// The sequence number of all rows, in a file that was made elsewhere.
-    sequence: Option<u64>,
     pub(crate) tombstones: Tombstones,
 }
 
@@ -41,18 +36,6 @@ impl std::fmt::Debug for Table {
             .field("path", &self.path)
             .finish_non_exhaustive()
     }
-}
-
-/// The properties that matter for reading.
-#[derive(Debug, Default)]
-struct Properties {
-    index_type: u32,
-    /// Keys of the index have no sequence number.
-    user_keys: bool,
-    delta: bool,
-    /// Version of the format of files that are made elsewhere.
-    external: Option<u32>,
-    sequence: Option<u64>,
 }
 
 impl Table {
@@ -77,17 +60,18 @@ impl Table {
             len,
             footer,
             index: Handle::default(),
-            index_format: Format::default(),
-            partitioned: false,
-            sequence: None,
+            index_format: Format {
+                internal: true,
+                index: true,
+            },
             tombstones: Tombstones::default(),
         };
-        table.load(meta)?;
+        table.load()?;
         Ok(table)
     }
 
     /// Reads what all reading needs: the list of blocks, properties, deleted ranges.
-    fn load(&mut self, meta: &FileMeta) -> Result<()> {
+    fn load(&mut self) -> Result<()> {
         let mut places = [None; 4];
         let names: [&[u8]; 4] = [
             b"rocksdb.index",
@@ -109,98 +93,26 @@ impl Table {
             let what = "a compression dictionary (rocksdb.compression_dict)";
             return Err(self.fault(Fault::unsupported(what)));
         }
-        let index = self.footer.index.or(index);
         let (Some(index), Some(properties)) = (index, properties) else {
             return Err(self.fault(Fault::damaged("it lists no index or no properties")));
         };
         self.index = index;
-        let properties = self.properties(properties)?;
-        self.apply(&properties, meta)
-            .map_err(|fault| self.fault(fault))?;
+        let mut entries = self.entries(properties, Format::default())?;
+        while entries.is_valid() {
+            property(&mut self.index_format, entries.key(), entries.value())
+                .map_err(|fault| self.fault(fault))?;
+            entries.next().map_err(|fault| self.fault(fault))?;
+        }
         if let Some(deleted) = deleted {
             self.tombstones = self.deleted_ranges(deleted)?;
         }
         Ok(())
     }
 
-    fn apply(&mut self, properties: &Properties, meta: &FileMeta) -> Decoded<()> {
-        self.index_format = Format {
-            internal: !properties.user_keys,
-            index: Some(IndexFormat {
-                delta: properties.delta,
-                first_key: properties.index_type == 3,
-            }),
-        };
-        match properties.index_type {
-            // Sorted; sorted with hashes beside it; sorted with first keys.
-            0 | 1 | 3 => {}
-            2 => self.partitioned = true,
-            other => return Err(Fault::unsupported(format!("an index of type {other}"))),
-        }
-        match (properties.external, properties.sequence) {
-            (None, None) | (Some(1), None) => {}
-            (Some(2), sequence) => {
-                let sequence = sequence.unwrap_or(0);
-                if sequence != 0 && sequence != meta.largest_seq {
-                    return Err(Fault::damaged("its sequence number is not the manifest's"));
-                }
-                self.sequence = Some(meta.largest_seq);
-            }
-            (version, _) => {
-                return Err(Fault::unsupported(format!(
-                    "an external file of version {version:?}"
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    fn properties(&self, place: Handle) -> Result<Properties> {
-        let bytes = match self.read(place) {
-            // Ingestion writes the sequence number into the block without a new checksum.
-            Err(Error::Damaged { .. }) => self.ingested_properties(place)?,
-            read => read?,
-        };
-        let block = Block::new(bytes).map_err(|fault| self.fault(fault))?;
-        let mut entries = BlockCursor::new(Arc::new(block), Format::default());
-        let mut properties = Properties::default();
-        loop {
-            entries.next().map_err(|fault| self.fault(fault))?;
-            if !entries.is_valid() {
-                return Ok(properties);
-            }
-            property(&mut properties, entries.key(), entries.value())
-                .map_err(|fault| self.fault(fault))?;
-        }
-    }
-
-    /// Reads properties whose checksum holds if the sequence number is 0.
-    fn ingested_properties(&self, place: Handle) -> Result<Box<[u8]>> {
-        let mut buffer = Vec::new();
-        let raw = &*self.raw(place, &mut buffer)?;
-        let block = Block::new(raw[..raw.len() - TRAILER_BYTES].into());
-        let mut entries = BlockCursor::new(
-            Arc::new(block.map_err(|fault| self.fault(fault))?),
-            Format::default(),
-        );
-        loop {
-            entries.next().map_err(|fault| self.fault(fault))?;
-            if !entries.is_valid() {
-                return Err(self.wrong_checksum(place));
-            }
-            if entries.key() == GLOBAL_SEQUENCE && entries.value().len() == 8 {
-                let mut zeroed = raw.to_vec();
-                zeroed[entries.value_range()].fill(0);
-                self.verify(&zeroed, place)?;
-                return Ok(raw[..raw.len() - TRAILER_BYTES].into());
-            }
-        }
-    }
-
     fn deleted_ranges(&self, place: Handle) -> Result<Tombstones> {
         let format = Format {
             internal: true,
-            index: None,
+            index: false,
         };
         let mut entries = self.entries(place, format)?;
         let mut ranges = Vec::new();
@@ -209,8 +121,7 @@ impl Table {
                 if packed.to_le_bytes()[0] != RANGE_DELETION {
                     return Err(self.fault(Fault::damaged("a deleted range of another type")));
                 }
-                let sequence = self.sequence.unwrap_or(packed >> 8);
-                ranges.push((begin.to_vec(), entries.value().to_vec(), sequence));
+                ranges.push((begin.to_vec(), entries.value().to_vec(), packed >> 8));
             }
             entries.next().map_err(|fault| self.fault(fault))?;
         }
@@ -252,8 +163,7 @@ impl Table {
             let end = raw.len() - TRAILER_BYTES;
             match raw[end] {
                 0 => Ok(raw[..end].into()),
-                kind => decompress(kind, self.footer.version, &raw[..end])
-                    .map_err(|fault| self.fault(fault)),
+                kind => decompress(kind, &raw[..end]).map_err(|fault| self.fault(fault)),
             }
         })
     }
@@ -287,7 +197,7 @@ impl Table {
             return Err(self.wrong_checksum(place));
         };
         let context = checksum::context(self.footer.base, place.offset);
-        let expected = self.footer.checksum.of(checked).wrapping_add(context);
+        let expected = checksum::xxh3(checked).wrapping_add(context);
         if u32::from_le_bytes(*stored) == expected {
             Ok(())
         } else {
@@ -310,25 +220,29 @@ impl Table {
     }
 }
 
-const GLOBAL_SEQUENCE: &[u8] = b"rocksdb.external_sst_file.global_seqno";
-
-fn property(properties: &mut Properties, key: &[u8], value: &[u8]) -> Decoded<()> {
+/// Sets what a property says of the keys of the index, and refuses tables that reth does not write.
+fn property(index: &mut Format, key: &[u8], value: &[u8]) -> Decoded<()> {
     let bad = || Fault::damaged("a property is invalid");
     let mut input = Input(value);
     match key {
-        b"rocksdb.block.based.table.index.type" => {
-            properties.index_type = input.fixed32().ok_or_else(bad)?;
-        }
+        // Not partitioned, and without hashes or first keys.
+        b"rocksdb.block.based.table.index.type" => match input.fixed32().ok_or_else(bad)? {
+            0 => {}
+            other => return Err(Fault::unsupported(format!("an index of type {other}"))),
+        },
         b"rocksdb.index.key.is.user.key" => {
-            properties.user_keys = input.varint64().ok_or_else(bad)? != 0;
+            index.internal = input.varint64().ok_or_else(bad)? == 0;
         }
         b"rocksdb.index.value.is.delta.encoded" => {
-            properties.delta = input.varint64().ok_or_else(bad)? != 0;
+            if input.varint64().ok_or_else(bad)? == 0 {
+                return Err(Fault::unsupported("an index with whole values"));
+            }
         }
         b"rocksdb.external_sst_file.version" => {
-            properties.external = Some(input.fixed32().ok_or_else(bad)?);
+            return Err(Fault::unsupported(
+                "an ingested file (rocksdb.external_sst_file)",
+            ));
         }
-        GLOBAL_SEQUENCE => properties.sequence = Some(input.fixed64().ok_or_else(bad)?),
         // Since format version 7 with the name of a family of compressions first.
         b"rocksdb.compression" => {
             if let Some(end) = value.iter().position(|byte| *byte == b';') {
@@ -348,20 +262,17 @@ fn property(properties: &mut Properties, key: &[u8], value: &[u8]) -> Decoded<()
     Ok(())
 }
 
-/// A position in a table.
 #[derive(Debug)]
 pub(crate) struct TableCursor {
     table: Arc<Table>,
     index: BlockCursor,
-    /// The part of a partitioned index.
-    part: Option<BlockCursor>,
     data: Option<BlockCursor>,
 }
 
 /// The rows of a table.
 const ROWS: Format = Format {
     internal: true,
-    index: None,
+    index: false,
 };
 
 impl TableCursor {
@@ -370,7 +281,6 @@ impl TableCursor {
         let index = table.block(table.index, blocks)?;
         let mut cursor = Self {
             index: BlockCursor::new(index, table.index_format),
-            part: None,
             data: None,
             table,
         };
@@ -379,30 +289,16 @@ impl TableCursor {
     }
 
     fn seek_index(&mut self, from: &[u8], blocks: &Blocks) -> Result<()> {
-        let Self {
-            table,
-            index,
-            part,
-            data,
-        } = self;
+        let Self { table, index, data } = self;
         index.seek(from).map_err(|fault| table.fault(fault))?;
         if !index.is_valid() {
             return Ok(());
         }
-        let mut leaf = &*index;
-        if table.partitioned {
-            let block = table.block(index.handle(), blocks)?;
-            let cursor = part.insert(BlockCursor::new(block, table.index_format));
-            cursor.seek(from).map_err(|fault| table.fault(fault))?;
-            leaf = cursor;
-        }
-        if leaf.is_valid() {
-            let block = table.block(leaf.handle(), blocks)?;
-            let cursor = data.insert(BlockCursor::new(block, ROWS));
-            cursor.seek(from).map_err(|fault| table.fault(fault))?;
-            if cursor.is_valid() {
-                return Ok(());
-            }
+        let block = table.block(index.handle(), blocks)?;
+        let cursor = data.insert(BlockCursor::new(block, ROWS));
+        cursor.seek(from).map_err(|fault| table.fault(fault))?;
+        if cursor.is_valid() {
+            return Ok(());
         }
         self.next_block(blocks)
     }
@@ -411,10 +307,7 @@ impl TableCursor {
     #[inline]
     pub(crate) fn row(&self) -> Option<(&[u8], &[u8], u64)> {
         let data = self.data.as_ref().filter(|data| data.is_valid())?;
-        let (key, mut packed) = split_internal(data.key())?;
-        if let Some(sequence) = self.table.sequence {
-            packed = sequence << 8 | packed & 0xff;
-        }
+        let (key, packed) = split_internal(data.key())?;
         Some((key, data.value(), packed))
     }
 
@@ -431,32 +324,14 @@ impl TableCursor {
 
     /// Moves to the first row of the next block that has any.
     fn next_block(&mut self, blocks: &Blocks) -> Result<()> {
-        let Self {
-            table,
-            index,
-            part,
-            data,
-        } = self;
+        let Self { table, index, data } = self;
         loop {
-            let leaf = loop {
-                if let Some(part) = part {
-                    part.next().map_err(|fault| table.fault(fault))?;
-                    if part.is_valid() {
-                        break &*part;
-                    }
-                }
-                index.next().map_err(|fault| table.fault(fault))?;
-                if !index.is_valid() {
-                    *data = None;
-                    return Ok(());
-                }
-                if !table.partitioned {
-                    break &*index;
-                }
-                let block = table.block(index.handle(), blocks)?;
-                *part = Some(BlockCursor::new(block, table.index_format));
-            };
-            let block = table.block(leaf.handle(), blocks)?;
+            index.next().map_err(|fault| table.fault(fault))?;
+            if !index.is_valid() {
+                *data = None;
+                return Ok(());
+            }
+            let block = table.block(index.handle(), blocks)?;
             let rows = match data {
                 Some(rows) => {
                     rows.replace(block);

@@ -3,7 +3,7 @@
 use crate::{
     block::TRAILER_BYTES,
     cache::Blocks,
-    checksum::{self, Kind},
+    checksum,
     edit::FileMeta,
     error::Result,
     fuzzing,
@@ -15,27 +15,24 @@ use std::{path::Path, sync::Arc};
 #[derive(Clone, Copy)]
 struct Style {
     version: u32,
-    kind: u8,
-    /// Index keys without sequence numbers, values as differences.
-    delta: bool,
     compression: u8,
+    /// Index keys without sequence numbers.
+    user_keys: bool,
 }
 
-const fn style(version: u32, kind: u8, delta: bool, compression: u8) -> Style {
+const fn style(version: u32, compression: u8, user_keys: bool) -> Style {
     Style {
         version,
-        kind,
-        delta,
         compression,
+        user_keys,
     }
 }
 
-const STYLES: [Style; 5] = [
-    style(0, 1, false, 0),
-    style(1, 2, false, 4),
-    style(2, 3, false, 4),
-    style(5, 4, true, 7),
-    style(6, 4, true, 4),
+const STYLES: [Style; 4] = [
+    style(6, 0, true),
+    style(6, 4, true),
+    style(6, 4, false),
+    style(7, 7, true),
 ];
 const BASE: u32 = 0x1234_5678;
 
@@ -70,12 +67,11 @@ fn block(entries: &[(Vec<u8>, Vec<u8>)], shared: bool) -> Vec<u8> {
 }
 
 fn compress(style: Style, block: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    match (style.compression, style.version) {
-        (4, 0 | 1) => out.extend((block.len() as u64).to_le_bytes()),
-        (0, _) => return block.to_vec(),
-        _ => varint(block.len() as u64, &mut out),
+    if style.compression == 0 {
+        return block.to_vec();
     }
+    let mut out = Vec::new();
+    varint(block.len() as u64, &mut out);
     out.extend(match style.compression {
         4 => lz4_flex::block::compress(block),
         _ => zstd::bulk::compress(block, 3).unwrap(),
@@ -83,13 +79,11 @@ fn compress(style: Style, block: &[u8]) -> Vec<u8> {
     out
 }
 
-fn append(file: &mut Vec<u8>, style: Style, compression: u8, block: &[u8]) -> (u64, u64) {
+fn append(file: &mut Vec<u8>, compression: u8, block: &[u8]) -> (u64, u64) {
     let place = (file.len() as u64, block.len() as u64);
     let mut checked = block.to_vec();
     checked.push(compression);
-    let base = if style.version >= 6 { BASE } else { 0 };
-    let sum = Kind::new(style.kind).unwrap().of(&checked);
-    let sum = sum.wrapping_add(checksum::context(base, place.0));
+    let sum = checksum::xxh3(&checked).wrapping_add(checksum::context(BASE, place.0));
     file.extend(checked);
     file.extend(sum.to_le_bytes());
     place
@@ -123,31 +117,30 @@ fn table(style: Style, extra: &[(&str, Vec<u8>)]) -> Vec<u8> {
         };
         let rows: Vec<_> = (0..7).map(row).collect();
         let bytes = compress(style, &block(&rows, true));
-        places.push(append(&mut file, style, style.compression, &bytes));
+        places.push(append(&mut file, style.compression, &bytes));
     }
-    let index = if style.delta {
-        // One restart point: the second value is the difference of the sizes.
-        let mut out = vec![0, 2, b'a', b'9'];
-        out.extend(handle(places[0]));
-        out.extend([0, 1, b'c']);
-        out.extend(handle(places[1]));
-        out.extend([0, 0, 0, 0, 1, 0, 0, 0]);
-        out
-    } else {
-        let entry = |key: &str, place| (internal(key, 1, 1), handle(place));
-        block(&[entry("a9", places[0]), entry("c", places[1])], false)
+    let key = |key: &str| match style.user_keys {
+        true => key.as_bytes().to_vec(),
+        false => internal(key, 1, 1),
     };
-    let index = append(&mut file, style, 0, &index);
+    let mut index = Vec::new();
+    for (key, place) in [key("a9"), key("c")].iter().zip(places) {
+        index.extend([0, key.len() as u8]);
+        index.extend(key);
+        index.extend(handle(place));
+    }
+    index.extend([0, 0, 0, 0, 1, 0, 0, 0]);
+    let index = append(&mut file, 0, &index);
     let deleted = [(internal("a2", 9, 15), b"a4".to_vec())];
-    let deleted = append(&mut file, style, 0, &block(&deleted, false));
+    let deleted = append(&mut file, 0, &block(&deleted, false));
     let mut properties = vec![
         ("rocksdb.block.based.table.index.type", vec![0; 4]),
         ("rocksdb.comparator", b"leveldb.BytewiseComparator".to_vec()),
-        ("rocksdb.index.key.is.user.key", vec![u8::from(style.delta)]),
         (
-            "rocksdb.index.value.is.delta.encoded",
-            vec![u8::from(style.delta)],
+            "rocksdb.index.key.is.user.key",
+            vec![u8::from(style.user_keys)],
         ),
+        ("rocksdb.index.value.is.delta.encoded", vec![1]),
     ];
     properties.extend(extra.iter().cloned());
     properties.sort();
@@ -155,37 +148,22 @@ fn table(style: Style, extra: &[(&str, Vec<u8>)]) -> Vec<u8> {
         .iter()
         .map(|(k, v)| (k.as_bytes().to_vec(), v.clone()))
         .collect();
-    let properties = append(&mut file, style, 0, &block(&properties, false));
-    let mut meta = vec![
+    let properties = append(&mut file, 0, &block(&properties, false));
+    let meta = [
+        (b"rocksdb.index".to_vec(), handle(index)),
         (b"rocksdb.properties".to_vec(), handle(properties)),
         (b"rocksdb.range_del".to_vec(), handle(deleted)),
     ];
-    if style.version >= 6 {
-        meta.insert(0, (b"rocksdb.index".to_vec(), handle(index)));
-    }
-    let meta = append(&mut file, style, 0, &block(&meta, false));
-    let mut footer = vec![style.kind];
-    if style.version >= 6 {
-        footer.extend([0x3e, 0, 0x7a, 0, 0, 0, 0, 0]);
-        footer.extend(BASE.to_le_bytes());
-        footer.extend((meta.1 as u32).to_le_bytes());
-    } else {
-        footer.extend(handle(meta));
-        footer.extend(handle(index));
-    }
+    let meta = append(&mut file, 0, &block(&meta, false));
+    let mut footer = vec![4, 0x3e, 0, 0x7a, 0, 0, 0, 0, 0];
+    footer.extend(BASE.to_le_bytes());
+    footer.extend((meta.1 as u32).to_le_bytes());
     footer.resize(41, 0);
-    if style.version == 0 {
-        file.extend(&footer[1..]);
-        file.extend(0xdb47_7524_8b80_fb57_u64.to_le_bytes());
-        return file;
-    }
     footer.extend(style.version.to_le_bytes());
     footer.extend(0x88e2_41b7_85f4_cff7_u64.to_le_bytes());
-    if style.version >= 6 {
-        let sum = Kind::new(style.kind).unwrap().of(&footer);
-        let sum = sum.wrapping_add(checksum::context(BASE, file.len() as u64));
-        footer[5..9].copy_from_slice(&sum.to_le_bytes());
-    }
+    let sum = checksum::xxh3(&footer);
+    let sum = sum.wrapping_add(checksum::context(BASE, file.len() as u64));
+    footer[5..9].copy_from_slice(&sum.to_le_bytes());
     file.extend(footer);
     file
 }
@@ -196,7 +174,6 @@ fn open(bytes: &[u8]) -> Result<Table> {
         size: bytes.len() as u64,
         smallest: internal("a0", 1, 1),
         largest: internal("b6", 7, 1),
-        largest_seq: 30,
     };
     Table::open(Box::new(bytes.to_vec()), Path::new("table"), &meta)
 }
@@ -247,55 +224,11 @@ fn a_changed_byte_is_an_error_or_changes_nothing() {
                 Err(_) => errors += 1,
             }
         }
-        // The padding of an early footer is not checked.
-        assert!(errors + 41 > bytes.len(), "{errors} of {}", bytes.len());
+        assert_eq!(errors, bytes.len());
         for len in 0..bytes.len() {
             assert!(fuzzing::table(&bytes[..len]).is_err());
         }
     }
-}
-
-#[test]
-fn ingested_rows_have_the_sequence_number_of_the_file() {
-    let style = STYLES[3];
-    let name = "rocksdb.external_sst_file.global_seqno";
-    let version = ("rocksdb.external_sst_file.version", vec![2, 0, 0, 0]);
-    let bytes = table(style, &[version.clone(), (name, vec![0; 8])]);
-    let first = |bytes: &[u8]| {
-        let table = Arc::new(open(bytes).unwrap());
-        assert_eq!(table.tombstones.sequence(b"a3"), 30);
-        TableCursor::seek(table, b"", &Blocks::default())
-            .unwrap()
-            .row()
-            .unwrap()
-            .2
-    };
-    assert_eq!(first(&bytes), 30 << 8 | 1);
-    // Written into the block, whose checksum stays.
-    let at = bytes
-        .windows(name.len())
-        .position(|bytes| bytes == name.as_bytes())
-        .unwrap();
-    let mut written = bytes.clone();
-    written[at + name.len()] = 30;
-    assert_eq!(first(&written), 30 << 8 | 1);
-    written[at + name.len()] = 31;
-    assert!(
-        open(&written)
-            .unwrap_err()
-            .to_string()
-            .contains("sequence number")
-    );
-    let other = table(
-        style,
-        &[("rocksdb.external_sst_file.version", vec![3, 0, 0, 0])],
-    );
-    assert!(
-        open(&other)
-            .unwrap_err()
-            .to_string()
-            .contains("external file")
-    );
 }
 
 #[test]
@@ -310,6 +243,8 @@ fn refuses_by_name() {
     for kept in [&b"LZ4"[..], b"BuiltinV2;04;", b";;"] {
         open(&table(style, &[("rocksdb.compression", kept.to_vec())])).unwrap();
     }
+    let version = ("rocksdb.external_sst_file.version", vec![2, 0, 0, 0]);
+    assert!(refused(&table(style, &[version])).contains("an ingested file"));
     let mut other = table(style, &[]);
     let at = other.len() - 12;
     other[at] = 9;

@@ -45,7 +45,6 @@ fn open(directory: &Path) -> Result<Db> {
     Db::open(directory, &FAMILIES, |path| File::open(path))
 }
 
-/// All rows of a column family.
 fn rows(state: &State, family: &str) -> Result<Rows> {
     let mut rows = Vec::new();
     if let Some(mut cursor) = state.cursor(family) {

@@ -14,7 +14,7 @@ mod live;
 mod options;
 
 use rand::{Rng, rngs::StdRng};
-use rocksdb::{DB, ReadOptions};
+use rocksdb::DB;
 use std::{fs::File, path::Path};
 use txgraph_rocks::{Db, State};
 
@@ -25,10 +25,7 @@ fn open(directory: &Path, families: &[&str]) -> Db {
 /// Compares all rows of a column family, and random seeks. Returns the number of rows.
 fn compare(oracle: &DB, state: &State, family: &str, seeks: usize, random: &mut StdRng) -> usize {
     let handle = oracle.cf_handle(family).unwrap();
-    // Otherwise a hash index answers only for keys with the prefix.
-    let mut options = ReadOptions::default();
-    options.set_total_order_seek(true);
-    let mut theirs = oracle.raw_iterator_cf_opt(handle, options);
+    let mut theirs = oracle.raw_iterator_cf(handle);
     let mut ours = state.cursor(family).unwrap();
     theirs.seek_to_first();
     ours.seek(&[]).unwrap();
