@@ -2,7 +2,7 @@
 //! v2 in static files. Every block has one, including the genesis.
 
 use crate::{
-    Account, Layout, Part, Result, Scratch, Snapshot, account,
+    Account, BlockRange, Layout, Part, Result, Scratch, Snapshot, account,
     change_file::OpenChangeFile,
     checkpoint::PruneSegment,
     compact::Malformed,
@@ -22,72 +22,74 @@ pub(crate) fn block_and_address(block: u64, address: Address) -> [u8; 28] {
     key
 }
 
-/// Receives the part of a key after the block number, and the value.
-type VisitRow<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), Malformed> + 'a;
+/// Receives the block, the part of a key after the block number, and the value.
+type VisitRow<'a> = dyn FnMut(u64, &[u8], &[u8]) -> Result<(), Malformed> + 'a;
 
 /// A search reads this many rows at once, and more rows one by one.
 const ROWS_AT_ONCE: u64 = 64;
 
 impl Snapshot<'_> {
-    /// Visits the accounts that a block changed, ascending, each with its previous value;
-    /// `None` if it did not exist.
+    /// Visits the accounts that each block changed, ascending by block and account, with their
+    /// previous values; `None` if one did not exist.
     pub fn for_each_account_change(
         &self,
-        block: u64,
+        blocks: BlockRange,
         scratch: &mut Scratch,
-        visit: &mut dyn FnMut(Address, Option<Account>),
+        visit: &mut dyn FnMut(u64, Address, Option<Account>),
     ) -> Result<()> {
-        self.check_changes(Part::AccountChanges, block)?;
+        self.check_changes(Part::AccountChanges, blocks)?;
         let mut order = Ascending::default();
-        let mut row = |row: &[u8]| {
+        let mut row = |block, row: &[u8]| {
             let (address, before) = account::account_before(row)?;
-            if order.is_next(address)? {
-                visit(address, before);
+            if order.is_next((block, address))? {
+                visit(block, address, before);
             }
             Ok(())
         };
         match self.layout()? {
             Layout::V1 => {
-                self.walk_changes(Table::AccountChangeSets, block, &mut |_, value| row(value))
+                let table = Table::AccountChangeSets;
+                self.walk_changes(table, blocks, &mut |block, _, value| row(block, value))
             }
             Layout::V2 => {
                 let segment = Segment::AccountChangeSets;
-                self.walk_change_file(segment, block, &mut scratch.account_changes, &mut row)
+                self.walk_change_files(segment, blocks, &mut scratch.account_changes, &mut row)
             }
         }
     }
 
-    /// Visits the slots that a block changed, ascending by account and slot, each with its
-    /// previous value.
+    /// Visits the slots that each block changed, ascending by block, account and slot, with their
+    /// previous values.
     pub fn for_each_storage_change(
         &self,
-        block: u64,
+        blocks: BlockRange,
         scratch: &mut Scratch,
-        visit: &mut dyn FnMut(Address, B256, U256),
+        visit: &mut dyn FnMut(u64, Address, B256, U256),
     ) -> Result<()> {
-        self.check_changes(Part::StorageChanges, block)?;
+        self.check_changes(Part::StorageChanges, blocks)?;
         let mut order = Ascending::default();
-        let mut row = |address, slot, before| {
-            if order.is_next((address, slot))? {
-                visit(address, slot, before);
+        let mut row = |block, address, slot, before| {
+            if order.is_next((block, address, slot))? {
+                visit(block, address, slot, before);
             }
             Ok(())
         };
         match self.layout()? {
             Layout::V1 => {
-                self.walk_changes(Table::StorageChangeSets, block, &mut |address, value| {
+                let table = Table::StorageChangeSets;
+                self.walk_changes(table, blocks, &mut |block, address, value| {
                     let address =
                         Address::try_from(address).map_err(|_| "a key is not 28 bytes long")?;
                     let (slot, before) = account::storage_entry(value)?;
-                    row(address, slot, before)
+                    row(block, address, slot, before)
                 })
             }
             Layout::V2 => {
                 let segment = Segment::StorageChangeSets;
                 let files = &mut scratch.storage_changes;
-                self.walk_change_file(segment, block, files, &mut |value| {
+                self.walk_change_files(segment, blocks, files, &mut |block, value| {
                     let (address, slot, before) = account::storage_before(value)?;
-                    row(address, slot, before)
+                    row(block, address, slot, before)
                 })
             }
         }
@@ -96,7 +98,7 @@ impl Snapshot<'_> {
     /// Returns an account as of before a block. `None` if the block did not change it,
     /// `Some(None)` if it did not exist.
     pub fn account_before(&self, block: u64, address: Address) -> Result<Option<Option<Account>>> {
-        self.check_changes(Part::AccountChanges, block)?;
+        self.check_changes(Part::AccountChanges, BlockRange::one(block))?;
         match self.layout()? {
             Layout::V1 => {
                 let table = Table::AccountChangeSets;
@@ -120,7 +122,7 @@ impl Snapshot<'_> {
 
     /// Returns the value of a slot before a block. `None` if the block did not change it.
     pub fn storage_before(&self, block: u64, address: Address, slot: B256) -> Result<Option<U256>> {
-        self.check_changes(Part::StorageChanges, block)?;
+        self.check_changes(Part::StorageChanges, BlockRange::one(block))?;
         match self.layout()? {
             Layout::V1 => {
                 let table = Table::StorageChangeSets;
@@ -150,7 +152,7 @@ impl Snapshot<'_> {
         block: u64,
         scratch: &mut Scratch,
     ) -> Result<Option<Vec<u8>>> {
-        self.check_changes(part, block)?;
+        self.check_changes(part, BlockRange::one(block))?;
         let (segment, files, key_len) = match part {
             Part::AccountChanges => (Segment::AccountChangeSets, &mut scratch.account_changes, 20),
             _ => (Segment::StorageChangeSets, &mut scratch.storage_changes, 52),
@@ -166,15 +168,15 @@ impl Snapshot<'_> {
     }
 
     /// Refuses blocks whose change sets are pruned or not stored yet.
-    fn check_changes(&self, part: Part, block: u64) -> Result<()> {
-        self.check_tip(block)?;
+    fn check_changes(&self, part: Part, blocks: BlockRange) -> Result<()> {
+        self.check_tip(blocks.last)?;
         let [accounts, storage] = self.changes_pruned_to()?;
         let pruned_to = match part {
             Part::AccountChanges => accounts,
             _ => storage,
         };
         match pruned_to {
-            Some(last) if block <= last => Err(self.missing(part, block)),
+            Some(last) if blocks.first <= last => Err(self.missing(part, blocks.first)),
             _ => Ok(()),
         }
     }
@@ -191,33 +193,46 @@ impl Snapshot<'_> {
         Ok(*self.changes_pruned_to.get_or_init(|| read))
     }
 
-    /// Visits the rows of a block in a table whose keys begin with the block number. The rest of
+    /// Visits the rows of blocks in a table whose keys begin with the block number. The rest of
     /// the key is passed to `row`.
-    fn walk_changes(&self, table: Table, block: u64, row: &mut VisitRow<'_>) -> Result<()> {
-        let mut rows = self.txn.walk_from(table, &tables::number_key(block))?;
+    fn walk_changes(&self, table: Table, blocks: BlockRange, row: &mut VisitRow<'_>) -> Result<()> {
+        let first = tables::number_key(blocks.first);
+        let mut rows = self.txn.walk_from(table, &first)?;
+        let mut block = blocks.first;
         while let Some((key, value)) = rows.next()? {
-            let bad = |what| self.bad_value(table, block, what);
-            if tables::key_number(key).map_err(bad)? != block {
+            block = tables::key_number(key).map_err(|what| self.bad_value(table, block, what))?;
+            if block > blocks.last {
                 break;
             }
-            row(&key[8..], value).map_err(bad)?;
+            let done = row(block, &key[8..], value);
+            done.map_err(|what| self.bad_value(table, block, what))?;
         }
         Ok(())
     }
 
-    fn walk_change_file(
+    /// Visits the rows of blocks in static files. Reads far ahead in each.
+    fn walk_change_files(
         &self,
         segment: Segment,
-        block: u64,
+        blocks: BlockRange,
         files: &mut OpenChangeFile,
-        visit: &mut dyn FnMut(&[u8]) -> Result<(), Malformed>,
+        visit: &mut dyn FnMut(u64, &[u8]) -> Result<(), Malformed>,
     ) -> Result<()> {
-        let jar = self.change_jar(segment, block)?;
-        let (reader, rows) = files.block(jar, block)?;
-        let last = rows.end.saturating_sub(1);
-        for row in rows {
-            let bytes = reader.cell(row, 0, last)?;
-            visit(bytes).map_err(|what| jar.bad_row(row, &format!("{what} (block {block})")))?;
+        let mut first = blocks.first;
+        while first <= blocks.last {
+            let jar = self.change_jar(segment, first)?;
+            let last = jar.conf.blocks.map_or(first, |it| it.last).min(blocks.last);
+            let (_, last_rows) = files.block(jar, last)?;
+            for block in first..=last {
+                let (reader, rows) = files.block(jar, block)?;
+                let last_row = rows.end.max(last_rows.end).saturating_sub(1);
+                for row in rows {
+                    let bytes = reader.cell(row, 0, last_row)?;
+                    let bad = |what| jar.bad_row(row, &format!("{what} (block {block})"));
+                    visit(block, bytes).map_err(bad)?;
+                }
+            }
+            first = last + 1;
         }
         Ok(())
     }

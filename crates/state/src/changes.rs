@@ -3,7 +3,7 @@
 use crate::Result;
 use alloy_primitives::{Address, U256};
 use txgraph_evm::Account;
-use txgraph_nodedb::{Scratch, Snapshot};
+use txgraph_nodedb::{BlockRange, Scratch, Snapshot};
 
 /// The changes of a block, with the values before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,13 +50,14 @@ impl BlockChanges {
             block,
             ..Self::default()
         };
-        snapshot.for_each_account_change(block, scratch, &mut |address, before| {
+        let one = BlockRange::one(block);
+        snapshot.for_each_account_change(one, scratch, &mut |_, address, before| {
             changes.accounts.push(AccountChange {
                 address,
                 before: before.map(to_account),
             });
         })?;
-        snapshot.for_each_storage_change(block, scratch, &mut |address, slot, before| {
+        snapshot.for_each_storage_change(one, scratch, &mut |_, address, slot, before| {
             changes.storage.push(StorageChange {
                 address,
                 slot: slot.into(),

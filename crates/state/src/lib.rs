@@ -7,7 +7,7 @@
 //! StateDb ─ available ┤                                         ├─► StateAt ─► account, slot, code
 //!                     └─ otherwise ───► db.range(a..=b) ─ at(n) ┘
 //!                                        walks the change sets
-//!                                        once, from the tip down
+//!                                        once, up to the tip
 //! ```
 //!
 //! A node stores the state as of its tip and, for every block, a change set: what the
@@ -17,7 +17,7 @@
 //!
 //! - The node's history indices: two reads for each account or slot. Layout v1 has them
 //!   in MDBX, layout v2 in RocksDB.
-//! - An overlay: the change sets from the tip down to a range are read once, sorted, and
+//! - An overlay: the change sets from a range up to the tip are read once, sorted, and
 //!   kept in memory or, beyond a limit, in a temporary file. It needs no index and serves
 //!   every block of the range on every thread. Its cost grows with the distance between
 //!   the range and the tip.

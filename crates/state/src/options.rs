@@ -9,8 +9,8 @@ pub struct StateOptions {
     pub history: History,
     /// Bytes of code that are cached, for all threads together.
     pub code_cache_bytes_max: usize,
-    /// Bytes of changes between a range and the tip that are kept in memory. Reading may
-    /// exceed it by the changes of one block.
+    /// Bytes of changes between a range and the tip that are kept in memory, about. Reading may
+    /// exceed it by the changes of a few blocks.
     pub overlay_bytes_max: usize,
     /// Temporary files for more changes than that. `None`: more is an error.
     pub spill: Option<Spill>,

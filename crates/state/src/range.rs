@@ -18,6 +18,9 @@ use txgraph_work::Retry;
 /// A walk renews its snapshot after this time: a long one delays the node.
 const SNAPSHOT_TIME_MAX: Duration = Duration::from_secs(5);
 
+/// Blocks whose changes are read at once.
+const BLOCKS_AT_ONCE: u64 = 16;
+
 /// The state after every block of a range. Shared between threads.
 #[derive(Debug)]
 pub struct StateRange<'db> {
@@ -38,7 +41,7 @@ struct Walked {
 
 impl StateDb {
     /// Prepares the state after every block of a range. Where the index can be used this
-    /// does nothing; otherwise it reads the change sets from the tip down to the range. To
+    /// does nothing; otherwise it reads the change sets from the range up to the tip. To
     /// replay blocks `a..=b`, prepare `a - 1..=b - 1`.
     pub fn range(&self, blocks: BlockRange) -> Result<StateRange<'_>> {
         StateRange::prepare(self, blocks)
@@ -196,8 +199,8 @@ impl Walked {
         }
         let blocks = BlockRange::from_to(known.last_tip().block + 1, tip.block);
         let mut collector = Collector::new(blocks, range.last, &db.options);
-        for block in blocks.first..=blocks.last {
-            collector.add(snapshot, block)?;
+        for some in blocks.chunks(BLOCKS_AT_ONCE) {
+            collector.add(snapshot, some)?;
         }
         let extended = Arc::new(known.extended(tip, collector.finish()?));
         if extended.extension_bytes() > db.options.overlay_bytes_max {
@@ -213,7 +216,7 @@ impl Walked {
     }
 }
 
-/// Reads the change sets from the tip down to the range.
+/// Reads the change sets from the range up to the tip.
 fn walk(db: &StateDb, range: BlockRange) -> Result<Overlay> {
     Retry::REREAD.run("walking the change sets", Error::is_stale, || {
         try_walk(db, range)
@@ -231,7 +234,7 @@ fn try_walk(db: &StateDb, range: BlockRange) -> Result<Overlay> {
     // Only changes above a block are used, so the changes of the first block are not needed.
     let blocks = BlockRange::from_to(range.first + 1, tip.block);
     let mut collector = Collector::new(blocks, range.last, &db.options);
-    for block in (blocks.first..=blocks.last).rev() {
+    for some in blocks.chunks(BLOCKS_AT_ONCE) {
         if db.cancel.is_canceled() {
             return Err(Error::Interrupted);
         }
@@ -243,7 +246,7 @@ fn try_walk(db: &StateDb, range: BlockRange) -> Result<Overlay> {
                 return Err(Error::Reorganized { block: tip.block });
             }
         }
-        collector.add(&snapshot, block)?;
+        collector.add(&snapshot, some)?;
     }
     drop(snapshot);
     let layer = collector.finish()?;

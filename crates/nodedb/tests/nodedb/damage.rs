@@ -61,14 +61,16 @@ fn read_everything(dir: &Path) -> Result<Everything> {
     })?;
     let mut changes = Vec::new();
     let mut scratch = Scratch::default();
-    for block in whole.first..=whole.last {
-        snapshot.for_each_account_change(block, &mut scratch, &mut |address, before| {
-            changes.extend(format!("{address} {before:?}").bytes());
-        })?;
-        snapshot.for_each_storage_change(block, &mut scratch, &mut |address, slot, before| {
-            changes.extend(format!("{address} {slot} {before}").bytes());
-        })?;
-    }
+    snapshot.for_each_account_change(whole, &mut scratch, &mut |block, address, before| {
+        changes.extend(format!("{block} {address} {before:?}").bytes());
+    })?;
+    snapshot.for_each_storage_change(
+        whole,
+        &mut scratch,
+        &mut |block, address, slot, before| {
+            changes.extend(format!("{block} {address} {slot} {before}").bytes());
+        },
+    )?;
     let _ = snapshot.info()?;
     Ok(Everything {
         changes: keccak256(changes),

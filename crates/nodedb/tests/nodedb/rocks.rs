@@ -74,18 +74,17 @@ fn every_change_is_indexed_and_nothing_else() {
         let mut accounts: BTreeMap<Address, Vec<u64>> = BTreeMap::new();
         let mut slots: BTreeMap<(Address, B256), Vec<u64>> = BTreeMap::new();
         let mut scratch = Scratch::default();
-        for block in first..=snapshot.tip() {
-            snapshot
-                .for_each_account_change(block, &mut scratch, &mut |address, _| {
-                    accounts.entry(address).or_default().push(block);
-                })
-                .unwrap();
-            snapshot
-                .for_each_storage_change(block, &mut scratch, &mut |address, slot, _| {
-                    slots.entry((address, slot)).or_default().push(block);
-                })
-                .unwrap();
-        }
+        let blocks = BlockRange::from_to(first, snapshot.tip());
+        snapshot
+            .for_each_account_change(blocks, &mut scratch, &mut |block, address, _| {
+                accounts.entry(address).or_default().push(block);
+            })
+            .unwrap();
+        snapshot
+            .for_each_storage_change(blocks, &mut scratch, &mut |block, address, slot, _| {
+                slots.entry((address, slot)).or_default().push(block);
+            })
+            .unwrap();
         println!(
             "{}: {} accounts, {} slots from block {first} on",
             fixture.name,

@@ -39,10 +39,8 @@ fn read_all(dir: &Path) -> Result<u64> {
         Ok(ControlFlow::Continue(()))
     })?;
     let mut scratch = Scratch::default();
-    for block in 0..=snapshot.tip() {
-        snapshot.for_each_account_change(block, &mut scratch, &mut |_, _| {})?;
-        snapshot.for_each_storage_change(block, &mut scratch, &mut |_, _, _| {})?;
-    }
+    snapshot.for_each_account_change(whole, &mut scratch, &mut |_, _, _| {})?;
+    snapshot.for_each_storage_change(whole, &mut scratch, &mut |_, _, _, _| {})?;
     Ok(read)
 }
 

@@ -1,6 +1,6 @@
 //! Values from before the changes of all blocks above a range, for databases without a
-//! usable index. Change sets are read from the tip down and sorted by account or slot,
-//! then by block: the first row above block `n` has the value as of the end of `n`.
+//! usable index. Change sets are read up to the tip and sorted by account or slot, then by
+//! block: the first row above block `n` has the value as of the end of `n`.
 //!
 //! For blocks above the range only the first change of each account or slot is kept.
 //!
@@ -227,7 +227,7 @@ impl Layer {
     }
 }
 
-/// Collects the changes of blocks in any order.
+/// Collects the changes of blocks.
 #[derive(Debug)]
 pub(crate) struct Collector {
     accounts: Sorter<ACCOUNT_KEY, ACCOUNT_ROW>,
@@ -253,18 +253,23 @@ impl Collector {
         }
     }
 
-    pub(crate) fn add(&mut self, snapshot: &Snapshot<'_>, block: u64) -> Result<()> {
+    /// Reads the changes of a few blocks, which follow those before.
+    pub(crate) fn add(&mut self, snapshot: &Snapshot<'_>, blocks: BlockRange) -> Result<()> {
         let Self {
             accounts,
             storage,
             scratch,
         } = self;
-        snapshot.for_each_account_change(block, scratch, &mut |address, before| {
+        snapshot.for_each_account_change(blocks, scratch, &mut |block, address, before| {
             accounts.push(rows::account_row(address, block, before));
         })?;
-        snapshot.for_each_storage_change(block, scratch, &mut |address, slot, before| {
-            storage.push(rows::storage_row(address, slot, block, before));
-        })?;
+        snapshot.for_each_storage_change(
+            blocks,
+            scratch,
+            &mut |block, address, slot, before| {
+                storage.push(rows::storage_row(address, slot, block, before));
+            },
+        )?;
         accounts.make_room()?;
         storage.make_room()
     }

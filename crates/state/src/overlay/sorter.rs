@@ -2,11 +2,12 @@
 //! are merged at the end.
 
 use super::{
-    rows::{Row, compact, is_hidden},
+    rows::{Row, block_of, is_hidden, key_of},
     spill::{FileRows, SpillDir, SpillFile},
     table::{SortedFile, Table},
 };
 use crate::{Error, Result};
+use alloy_primitives::map::HashSet;
 use std::{cmp::Reverse, collections::BinaryHeap};
 use txgraph_nodedb::BlockRange;
 
@@ -19,6 +20,8 @@ pub(crate) struct Sorter<const KEY: usize, const ROW: usize> {
     /// Above this block only the first row of each key is kept.
     last_block: u64,
     rows: Vec<Row<ROW>>,
+    /// The keys in `rows` with a block above the last.
+    seen: HashSet<[u8; KEY]>,
     rows_max: usize,
     runs: Vec<SpillFile>,
     spill: Option<SpillDir>,
@@ -36,6 +39,7 @@ impl<const KEY: usize, const ROW: usize> Sorter<KEY, ROW> {
         Self {
             last_block,
             rows: Vec::new(),
+            seen: HashSet::default(),
             rows_max: (bytes_max / ROW).max(1),
             runs: Vec::new(),
             spill,
@@ -43,8 +47,12 @@ impl<const KEY: usize, const ROW: usize> Sorter<KEY, ROW> {
         }
     }
 
+    /// Adds a row. Its block must not be below the block of an earlier row.
     #[inline]
     pub(crate) fn push(&mut self, row: Row<ROW>) {
+        if block_of::<KEY, ROW>(&row) > self.last_block && !self.seen.insert(key_of(&row)) {
+            return;
+        }
         let rows = self.rows.len();
         if rows == self.rows.capacity() {
             // Doubles the capacity, but not beyond the limit.
@@ -54,20 +62,17 @@ impl<const KEY: usize, const ROW: usize> Sorter<KEY, ROW> {
         self.rows.push(row);
     }
 
-    /// Must be called after every block.
+    /// Must be called after every few blocks.
     pub(crate) fn make_room(&mut self) -> Result<()> {
-        if self.rows.len() < self.rows_max {
+        // A set of keys needs about twice their size.
+        let keys = self.seen.len() * 2 * KEY / ROW;
+        if self.rows.len() + keys < self.rows_max {
             return Ok(());
         }
-        compact::<KEY, ROW>(&mut self.rows, self.last_block);
-        // If little was gained, the next block would come back here.
-        if self.rows.len() > self.rows_max / 4 * 3 {
-            self.write_run()?;
-        }
-        Ok(())
+        self.write_run()
     }
 
-    /// Moves all rows into a file. They are sorted.
+    /// Moves all rows into a file, sorted.
     fn write_run(&mut self) -> Result<()> {
         let Some(spill) = &self.spill else {
             return Err(Error::TooLarge {
@@ -76,6 +81,7 @@ impl<const KEY: usize, const ROW: usize> Sorter<KEY, ROW> {
                 place: "in memory",
             });
         };
+        self.rows.sort_unstable();
         let mut run = spill.create()?;
         for row in &self.rows {
             run.write(row)?;
@@ -84,12 +90,13 @@ impl<const KEY: usize, const ROW: usize> Sorter<KEY, ROW> {
         tracing::debug!(rows = self.rows.len(), "moved changes to a temporary file");
         self.runs.push(run);
         self.rows.clear();
+        self.seen.clear();
         Ok(())
     }
 
     pub(crate) fn finish(mut self) -> Result<Table<KEY, ROW>> {
-        compact::<KEY, ROW>(&mut self.rows, self.last_block);
         if self.runs.is_empty() {
+            self.rows.sort_unstable();
             self.rows.shrink_to_fit();
             return Ok(Table::Memory(self.rows));
         }
@@ -147,10 +154,10 @@ mod tests {
         let blocks = BlockRange::up_to(u64::MAX);
         let spill = SpillDir::new(&Spill::default(), blocks);
         let mut sorter = Sorter::new(last_block, rows_max * STORAGE_ROW, Some(spill), blocks);
-        // From the tip down, the order of reading.
-        let mut descending: Vec<_> = changes.iter().collect();
-        descending.sort_by_key(|((_, block), _)| std::cmp::Reverse(*block));
-        for ((slot, block), value) in descending {
+        // By block, the order of reading.
+        let mut ascending: Vec<_> = changes.iter().collect();
+        ascending.sort_by_key(|((_, block), _)| *block);
+        for ((slot, block), value) in ascending {
             sorter.push(row(*slot, *block, *value));
             sorter.make_room().unwrap();
         }
@@ -193,7 +200,7 @@ mod tests {
                     .range((slot, 0)..)
                     .map(|((slot, block), value)| row(*slot, *block, *value))
                     .collect();
-                compact::<STORAGE_KEY, STORAGE_ROW>(&mut expected, last_block);
+                rows::compact::<STORAGE_KEY, STORAGE_ROW>(&mut expected, last_block);
                 prop_assert_eq!(walked, expected);
             }
         }
