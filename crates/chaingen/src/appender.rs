@@ -6,7 +6,7 @@ use super::{
     config::{CHAIN_ID, Config},
     header,
     state::{Accounts, Values},
-    tables::{Changes, StateRows},
+    tables::Changes,
     truth::Truth,
     world::World,
 };
@@ -55,8 +55,7 @@ impl Appender {
             .codes
             .push((world.delegation_hash, world.delegation.clone()));
         let storage = Storage::from(config);
-        let rows = StateRows::Changes;
-        let writer = BlockWriter::begin(folder, storage, rows, &specification, block)?;
+        let writer = BlockWriter::begin(folder, storage, &specification, block)?;
         Ok(Self {
             genesis_hash: writer.tip().hash,
             writer,

@@ -10,7 +10,7 @@ use super::{
     jar::Segment,
     masking,
     segments::{self, Pruned, Segments},
-    tables::{Changes, Frontier, StateRows, Tables},
+    tables::{Changes, Frontier, Tables},
 };
 use alloy_primitives::{Address, B256, U256, keccak256};
 use serde_json::Value;
@@ -45,7 +45,8 @@ const PRUNED_WITH_RECEIPTS: [u8; 2] = [2, 3];
 #[derive(Debug)]
 pub struct BlockWriter {
     storage: Storage,
-    rows: StateRows,
+    /// Whether accounts, change sets and, in layout v1, history indices are written.
+    with_state: bool,
     tables: Tables,
     segments: Segments,
     account_history: Histories,
@@ -89,18 +90,9 @@ impl BlockWriter {
         header: alloy_consensus::Header,
         accounts: &BTreeMap<Address, FirstAccount>,
     ) -> Result<Self, Error> {
-        let rows = match storage.layout {
-            Layout::V1 => StateRows::Indexed,
-            Layout::V2 => StateRows::Changes,
-        };
         let genesis = specification(chain_id, header.gas_limit, accounts);
-        Self::begin(
-            folder,
-            storage,
-            rows,
-            &genesis,
-            ExecutedBlock::first(header, accounts),
-        )
+        let block = ExecutedBlock::first(header, accounts);
+        Self::begin(folder, storage, &genesis, block)
     }
 
     /// Creates a data directory with block 0, which creates all accounts of the start, and
@@ -108,11 +100,10 @@ impl BlockWriter {
     pub(super) fn begin(
         folder: &Path,
         storage: Storage,
-        rows: StateRows,
         genesis: &Value,
         block: ExecutedBlock,
     ) -> Result<Self, Error> {
-        let mut writer = Self::empty(folder, storage, rows, Tip::default())?;
+        let mut writer = Self::empty(folder, storage, true, Tip::default())?;
         let file = folder.join("genesis.json");
         let json = serde_json::to_vec_pretty(genesis).map_err(|e| Error::Config(e.to_string()))?;
         std::fs::write(&file, json).io(&file, "write")?;
@@ -152,7 +143,7 @@ impl BlockWriter {
             transactions: first_tx,
         };
         let (number, timestamp) = (first.number, first.timestamp);
-        let mut writer = Self::empty(folder, storage, StateRows::None, before)?;
+        let mut writer = Self::empty(folder, storage, false, before)?;
         writer.finalized = number;
         let changes = writer.begin_commit()?;
         writer.tables.identify(&changes, timestamp)?;
@@ -161,7 +152,12 @@ impl BlockWriter {
     }
 
     /// Creates the files of a directory without blocks. `before` is the block before the first.
-    fn empty(folder: &Path, storage: Storage, rows: StateRows, before: Tip) -> Result<Self, Error> {
+    fn empty(
+        folder: &Path,
+        storage: Storage,
+        with_state: bool,
+        before: Tip,
+    ) -> Result<Self, Error> {
         check_empty(folder)?;
         let files = folder.join("static_files");
         std::fs::create_dir_all(&files).io(&files, "create")?;
@@ -172,11 +168,11 @@ impl BlockWriter {
             ..
         } = storage;
         Ok(Self {
-            segments: Segments::new(&files, layout, blocks_per_file, durable, rows),
+            segments: Segments::new(&files, layout, blocks_per_file, durable, with_state),
             tables: Tables::create(&folder.join("db"), layout, durable)?,
             tip: before,
             storage,
-            rows,
+            with_state,
             account_history: Histories::new("AccountsHistory"),
             slot_history: Histories::new("StoragesHistory"),
             recent: VecDeque::new(),
@@ -212,9 +208,9 @@ impl BlockWriter {
     /// Appends consecutive blocks after the tip, in one commit.
     pub fn append(&mut self, blocks: Vec<ExecutedBlock>) -> Result<Tip, Error> {
         let changes = self.begin_commit()?;
-        let masking = match self.rows {
-            StateRows::None => 0,
-            _ => self.storage.masking_blocks,
+        let masking = match self.with_state {
+            true => self.storage.masking_blocks,
+            false => 0,
         };
         self.append_in(changes, blocks, masking)
     }
@@ -237,7 +233,7 @@ impl BlockWriter {
                 let problem = format!("block {number} does not follow the tip");
                 return Err(Error::Impossible(problem));
             }
-            if self.rows == StateRows::None && block.changes_state() {
+            if !self.with_state && block.changes_state() {
                 let problem = format!("block {number} changes state in a directory without state");
                 return Err(Error::Impossible(problem));
             }
@@ -395,7 +391,7 @@ impl BlockWriter {
             .collect();
         self.segments
             .write_before(changes, number, &accounts, &slots)?;
-        if self.rows == StateRows::Indexed {
+        if self.storage.layout == Layout::V1 {
             for address in block.accounts.keys() {
                 self.account_history.note(address.to_vec(), number);
             }
@@ -473,7 +469,7 @@ impl BlockWriter {
             state: self.state_block(),
         };
         self.tables
-            .checkpoints(changes, frontier, self.finalized, self.rows)
+            .checkpoints(changes, frontier, self.finalized, self.with_state)
     }
 
     /// Writes the state of layout v1.

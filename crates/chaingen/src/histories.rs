@@ -5,7 +5,7 @@
 //! `crates/storage/db-api/src/models/sharded_key.rs`).
 
 use super::{Error, encode, tables::Changes};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 /// Block numbers per row.
 const SHARD_BLOCKS: usize = 2_000;
@@ -16,8 +16,8 @@ pub(super) struct Histories {
     table: &'static str,
     /// Blocks by key, ascending.
     blocks: HashMap<Vec<u8>, Vec<u64>>,
-    /// Keys whose blocks are not in the table yet.
-    noted: BTreeSet<Vec<u8>>,
+    /// Keys whose blocks are not in the table yet, with the first row to write.
+    noted: BTreeMap<Vec<u8>, usize>,
 }
 
 impl Histories {
@@ -25,14 +25,16 @@ impl Histories {
         Self {
             table,
             blocks: HashMap::new(),
-            noted: BTreeSet::new(),
+            noted: BTreeMap::new(),
         }
     }
 
     /// Records that a key changed in a block, which is the newest so far.
     pub(super) fn note(&mut self, key: Vec<u8>, block: u64) {
-        self.blocks.entry(key.clone()).or_default().push(block);
-        self.noted.insert(key);
+        let blocks = self.blocks.entry(key.clone()).or_default();
+        // A full last row is not the last any more.
+        self.noted.entry(key).or_insert(last_row(blocks));
+        blocks.push(block);
     }
 
     /// Removes the newest block of a key. [`Histories::write`] must follow.
@@ -52,31 +54,35 @@ impl Histories {
                     // The row before the last one becomes the last.
                     changes.delete(self.table, &row_key(&key, *last))?;
                 }
-                self.noted.insert(key);
+                self.noted.insert(key, last_row(blocks));
             }
         }
         Ok(())
     }
 
-    /// Writes the changed rows. A key has grown by less than one row.
+    /// Writes the changed rows.
     pub(super) fn write(&mut self, changes: &Changes) -> Result<(), Error> {
-        for key in std::mem::take(&mut self.noted) {
-            let shards: Vec<&[u64]> = self.blocks[&key].chunks(SHARD_BLOCKS).collect();
-            // The row before the last one may have been the last one before.
-            for at in shards.len().saturating_sub(2)..shards.len() {
-                let highest = match shards[at].last() {
-                    Some(highest) if at + 1 < shards.len() => *highest,
+        for (key, first) in std::mem::take(&mut self.noted) {
+            let mut rows = self.blocks[&key]
+                .chunks(SHARD_BLOCKS)
+                .skip(first)
+                .peekable();
+            while let Some(row) = rows.next() {
+                let highest = match (row.last(), rows.peek()) {
+                    (Some(highest), Some(_)) => *highest,
                     _ => u64::MAX,
                 };
-                changes.put(
-                    self.table,
-                    &row_key(&key, highest),
-                    &encode::block_numbers(shards[at]),
-                )?;
+                let value = encode::block_numbers(row);
+                changes.put(self.table, &row_key(&key, highest), &value)?;
             }
         }
         Ok(())
     }
+}
+
+/// The number of the last row.
+fn last_row(blocks: &[u64]) -> usize {
+    blocks.len().saturating_sub(1) / SHARD_BLOCKS
 }
 
 fn row_key(key: &[u8], highest: u64) -> Vec<u8> {
@@ -133,6 +139,7 @@ mod tests {
             (150, 60),
             (1_990, 64),
             (0, 1),
+            (5_000, 4_100),
         ] {
             let changes = tables.begin().unwrap();
             for block in last + 1..=last + forth {
@@ -150,7 +157,7 @@ mod tests {
             histories.write(&changes).unwrap();
             changes.commit().unwrap();
             last -= back;
-            assert_eq!(rows(&tables, last + 100), expected(last), "{last}");
+            assert_eq!(rows(&tables, last + back), expected(last), "{last}");
         }
     }
 

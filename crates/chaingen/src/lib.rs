@@ -4,18 +4,18 @@
 //! Headers are linked by hash. Roots, bloom filters, gas and fees are correct. Transactions of
 //! every type are signed by their senders, and accounts and change sets follow from payments
 //! and fees. Executions are not real: logs are invented, contracts have no storage, and the
-//! state root of every block except the genesis block is a placeholder. Account history
-//! indices and tries are not written, nor what v2 keeps in RocksDB, such as the lookup by
-//! transaction hash. Their stage checkpoints are 0, so a node would build them.
+//! state root of every block except the genesis block is a placeholder. Tries are not written,
+//! nor what v2 keeps in RocksDB: the lookup by transaction hash and the history indices, which
+//! v1 has in MDBX. Their stage checkpoints are 0, so a node would build them.
 //!
 //! [`Appender`] is the writer. It appends blocks in steps of any size, unwinds and prunes, and
 //! changes files in the order of a node. [`LiveNode`] does the same in a process of its own,
 //! because a process can open a database only once.
 //!
-//! [`BlockWriter`] writes chains whose blocks the caller executes. It also writes storage, code,
-//! complete change sets and, in v1, history indices. [`BlockWriter::create_from`] writes blocks
-//! of an existing chain, such as mainnet, with their transactions and receipts
-//! ([`ExecutedBlock::decode`]) and without state. The first block can have any number.
+//! [`BlockWriter`] writes chains whose blocks the caller executes. It also writes storage, code
+//! and complete change sets. [`BlockWriter::create_from`] writes blocks of an existing chain, such
+//! as mainnet, with their transactions and receipts ([`ExecutedBlock::decode`]) and without state.
+//! The first block can have any number.
 //!
 //! Modules, each using only those before it: draw, encode, error, tip, contracts, jar, op, signers,
 //! config, tables, events, histories, segments, world, intent, scenarios, scene, anomalies, traffic,

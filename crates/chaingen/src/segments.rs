@@ -5,7 +5,7 @@ use super::{
     config::Layout,
     encode::{self, StoredRow},
     jar::{Kind, Segment},
-    tables::{Changes, StateRows},
+    tables::Changes,
 };
 use alloy_consensus::Header;
 use alloy_eips::eip4895::Withdrawal;
@@ -35,11 +35,11 @@ impl Segments {
         layout: Layout,
         blocks_per_file: u64,
         durable: bool,
-        rows: StateRows,
+        with_state: bool,
     ) -> Self {
         let segment = |kind| Segment::new(folder, kind, blocks_per_file, durable);
         let is_v2 = layout == Layout::V2;
-        let changes = |kind| (is_v2 && rows != StateRows::None).then(|| segment(kind));
+        let changes = |kind| (is_v2 && with_state).then(|| segment(kind));
         Self {
             headers: segment(Kind::Headers),
             transactions: segment(Kind::Transactions),

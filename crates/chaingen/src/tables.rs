@@ -75,23 +75,12 @@ const STATE_STAGES: [&str; 7] = [
     "StorageHashing",
 ];
 
-/// Stages that stay at block 0 if their indices are not written. A node would build them
-/// from the change sets at its next start.
+/// Complete in v1 if writing a block writes its state. In v2 they write to RocksDB and stay at
+/// block 0: a node would build the indices from the change sets at its next start.
 const HISTORY_STAGES: [&str; 2] = ["IndexAccountHistory", "IndexStorageHistory"];
 
-/// Complete in v1. In v2 it writes to RocksDB and stays at block 0.
+/// Complete in v1, too.
 const LOOKUP_STAGE: &str = "TransactionLookup";
-
-/// The tables that a writer fills besides the tables of blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StateRows {
-    /// Nothing: no accounts and no change sets.
-    None,
-    /// Accounts and change sets.
-    Changes,
-    /// Accounts, change sets and history indices.
-    Indexed,
-}
 
 /// How far a directory is written.
 #[derive(Clone, Copy, Debug)]
@@ -181,14 +170,15 @@ impl Tables {
         changes: &Changes,
         Frontier { tip, state }: Frontier,
         finalized: u64,
-        rows: StateRows,
+        with_state: bool,
     ) -> Result<(), Error> {
         let at_tip = |done| if done { tip } else { 0 };
+        let is_v1 = self.layout == Layout::V1;
         let groups = [
             (&BLOCK_STAGES[..], tip),
-            (&STATE_STAGES, at_tip(rows != StateRows::None)),
-            (&HISTORY_STAGES, at_tip(rows == StateRows::Indexed)),
-            (&[LOOKUP_STAGE], at_tip(self.layout == Layout::V1)),
+            (&STATE_STAGES, at_tip(with_state)),
+            (&HISTORY_STAGES, at_tip(with_state && is_v1)),
+            (&[LOOKUP_STAGE], at_tip(is_v1)),
         ];
         let stages = groups
             .iter()

@@ -20,7 +20,7 @@ use txgraph_chaingen::{Appender, CHAIN_ID, Config, Layout, Profile};
 ///
 /// No transaction is executed: logs are invented, contracts have no storage, and state roots
 /// above the genesis block are placeholders. Indices that a v2 node keeps in RocksDB are not
-/// written.
+/// written: the lookup by transaction hash, and the history of accounts.
 #[derive(Debug, Parser)]
 #[command(version)]
 #[command(after_help = "Examples:\n  \

@@ -48,7 +48,6 @@ fn tables_match_a_real_node() {
             let left_out = [
                 "AccountsTrie",
                 "StoragesTrie",
-                "AccountsHistory",
                 "StoragesHistory",
                 "HashedStorages",
                 "PlainStorageState",

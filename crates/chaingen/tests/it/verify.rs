@@ -6,6 +6,7 @@ use alloy_consensus::{
 };
 use alloy_eips::{eip1559::BaseFeeParams, eip7840::BlobParams};
 use alloy_primitives::{Address, B256, Bloom, U256, keccak256};
+use roaring::RoaringTreemap;
 use std::{collections::BTreeMap, path::Path};
 use txgraph_chaingen::Layout;
 
@@ -15,6 +16,7 @@ pub(crate) fn verify(folder: &Path, layout: Layout) -> Chain {
     verify_blocks(&chain.blocks);
     verify_tables(&chain, layout);
     verify_accounts(&chain, layout);
+    verify_history(&chain, layout);
     chain
 }
 
@@ -151,15 +153,28 @@ fn verify_tables(chain: &Chain, layout: Layout) {
             }
         }
     }
-    for empty in [
-        "Headers",
-        "Transactions",
-        "Receipts",
-        "CanonicalHeaders",
-        "AccountsHistory",
-    ] {
+    for empty in ["Headers", "Transactions", "Receipts", "CanonicalHeaders"] {
         assert!(tables.rows(empty).is_empty(), "{empty}");
     }
+}
+
+/// In v1, the history of each account has the blocks whose change sets have it.
+fn verify_history(chain: &Chain, layout: Layout) {
+    let mut changed: BTreeMap<&[u8], Vec<u64>> = BTreeMap::new();
+    for (block, before) in (0..).zip(&chain.before) {
+        for (address, _) in before {
+            changed.entry(address.as_slice()).or_default().push(block);
+        }
+    }
+    if layout == Layout::V2 {
+        changed.clear();
+    }
+    let mut indexed: BTreeMap<&[u8], Vec<u64>> = BTreeMap::new();
+    for (key, value) in chain.tables.rows("AccountsHistory") {
+        let blocks = RoaringTreemap::deserialize_from(&value[..]).unwrap();
+        indexed.entry(&key[..20]).or_default().extend(blocks);
+    }
+    assert_eq!(indexed, changed);
 }
 
 /// The accounts follow from the transactions, and the change sets lead back to the empty
