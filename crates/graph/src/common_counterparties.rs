@@ -1,6 +1,8 @@
 //! Counterparties that several addresses have in common.
 
-use crate::{LimitHit, SearchError, SearchRequest, hubs::counterparty_counts, search};
+use crate::{
+    HUB_COUNTERPARTIES, LimitHit, SearchError, SearchRequest, hubs::counterparty_counts, search,
+};
 use alloy_primitives::Address;
 use std::{cmp::Reverse, collections::BTreeMap};
 use txgraph_transfers::{Direction, ScanReport, Transfer, TransferSource};
@@ -28,7 +30,7 @@ pub struct CommonCounterparty {
     pub counterparties: Option<u64>,
 }
 
-/// The transfers between a root and a counterparty.
+/// The transfers of an amount between a root and a counterparty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransferCounts {
     /// The number from the root to the counterparty.
@@ -43,7 +45,8 @@ pub struct TransferCounts {
 
 /// Finds the counterparties that all roots of `request` have. Its direction, hops and order in
 /// time are not used. A root is a counterparty of the others, but not of itself. The zero address,
-/// which every mint comes from, is one only with `expand_zero`.
+/// which every mint comes from, is one only with `expand_zero`. Transfers of no amount do not count: anyone can
+/// emit them in the name of others (address poisoning).
 ///
 /// # Errors
 ///
@@ -86,8 +89,12 @@ pub fn common_counterparties(
             from_address: from,
             to_address: to,
             block_number: block,
+            value,
             ..
         } = edge.weight.transfer;
+        if value.is_zero() {
+            continue;
+        }
         exchanged(from, to, block, |it| &mut it.sent);
         exchanged(to, from, block, |it| &mut it.received);
     }
@@ -106,7 +113,7 @@ pub fn common_counterparties(
         Reverse(transfers.sum::<u64>())
     });
     let all: Vec<_> = counterparties.iter().map(|it| it.address).collect();
-    let counts = counterparty_counts(source, &one_hop, &all, &graph.scan)?;
+    let counts = counterparty_counts(source, &one_hop, &all, HUB_COUNTERPARTIES, &graph.scan)?;
     for it in &mut counterparties {
         it.counterparties = counts.get(&it.address).copied();
     }

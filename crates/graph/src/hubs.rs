@@ -11,8 +11,8 @@ use txgraph_transfers::{Direction, ScanReport, TransferSource};
 /// the same service says little about them.
 pub const HUB_COUNTERPARTIES: u32 = 500;
 
-/// The numbers of counterparties of addresses, without those that have more than
-/// [`HUB_COUNTERPARTIES`]. `before`: the report of an earlier scan, which must be of the same chain.
+/// The numbers of counterparties of addresses, in either direction; addresses with more than `most` are left
+/// out. `before`: the report of an earlier scan, which must be of the same chain.
 ///
 /// # Errors
 ///
@@ -21,6 +21,7 @@ pub(crate) fn counterparty_counts(
     source: &dyn TransferSource,
     request: &SearchRequest,
     addresses: &[Address],
+    most: u32,
     before: &ScanReport,
 ) -> Result<HashMap<Address, u64>, SearchError> {
     if addresses.is_empty() {
@@ -31,7 +32,7 @@ pub(crate) fn counterparty_counts(
         ..request.clone()
     };
     // An index knows most hubs, whose transfers need not be read.
-    let hubs = source.hubs(&scan_request(request, Some(addresses)), HUB_COUNTERPARTIES)?;
+    let hubs = source.hubs(&scan_request(request, Some(addresses)), most)?;
     let others: Vec<_> = (addresses.iter().copied())
         .filter(|address| hubs.binary_search(address).is_err())
         .collect();
@@ -40,7 +41,7 @@ pub(crate) fn counterparty_counts(
     }
     let mut counterparties: HashMap<Address, HashSet<Address>> =
         others.iter().map(|it| (*it, HashSet::default())).collect();
-    let most = usize::try_from(HUB_COUNTERPARTIES).unwrap_or(usize::MAX);
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
     let report = scan(source, &scan_request(request, Some(&others)), |batch| {
         for it in batch {
             for (own, other) in [

@@ -11,7 +11,7 @@ pub use route::{Leg, Route};
 pub use states::Continuation;
 
 use crate::{
-    Expansion, LimitHit, Nettings, SearchError, SearchRequest, TransferGraph,
+    Expansion, HUB_COUNTERPARTIES, LimitHit, Nettings, SearchError, SearchRequest, TransferGraph,
     hubs::counterparty_counts, plan::scan_request, read_nettings, search, search::same_chain,
 };
 use alloy_primitives::Address;
@@ -70,7 +70,8 @@ pub enum RoutesCut {
 ///
 /// `request.hops` bounds the transfers of a route. A bounded request is answered by one search
 /// from either end, each with half of the hops. If the source answers by frontier, as an index
-/// does, the bound is raised step by step until there is a route. `request.direction` is not
+/// does, the bound is raised step by step until there is a route, unless `request.max_degree` ends
+/// searches at hubs: which addresses are hubs depends on the blocks. `request.direction` is not
 /// used. The zero address and the addresses of `stop_at` are not passed through.
 ///
 /// # Errors
@@ -92,7 +93,11 @@ pub fn transfer_paths(
     // One more says whether there are more.
     walk.count = if routes > 1 { routes + 1 } else { 1 };
     let mut found = match request.hops {
-        Some(hops) if hops > 2 && source.by_frontier(&scan_request(request, None))?.is_some() => {
+        Some(hops)
+            if hops > 2
+                && request.max_degree.is_none()
+                && source.by_frontier(&scan_request(request, None))?.is_some() =>
+        {
             walk.deepened(hops)?
         }
         _ => walk.within(request)?,
@@ -117,7 +122,7 @@ impl TransferPaths {
         let routes = self.shortest.iter().chain(&self.earliest);
         let passed: BTreeSet<_> = routes.flat_map(Route::passed).collect();
         let passed: Vec<_> = passed.into_iter().collect();
-        let counts = counterparty_counts(source, request, &passed, &self.scan)?;
+        let counts = counterparty_counts(source, request, &passed, HUB_COUNTERPARTIES, &self.scan)?;
         for route in self.shortest.iter_mut().chain(&mut self.earliest) {
             let mut hubs: Vec<_> = route.passed().collect();
             hubs.retain(|address| !counts.contains_key(address));
@@ -349,11 +354,41 @@ impl<'a> Walk<'a> {
             let moving = transfers.filter(|it| self.moves(it));
             rows.extend(moving.map(|it| (it.position(), it.clone())));
         }
-        Ok(Read {
+        let mut read = Read {
             rows: rows.into_values().collect(),
             limits,
             scan,
-        })
+        };
+        if let Some(limit) = request.max_degree {
+            self.drop_hubs(request, limit, &mut read)?;
+        }
+        Ok(read)
+    }
+
+    /// Drops what addresses with more than `limit` counterparties sent. The halves count the addresses that they
+    /// expand, in one direction; routes also pass the addresses where the halves meet.
+    fn drop_hubs(
+        &self,
+        request: &SearchRequest,
+        limit: u32,
+        read: &mut Read,
+    ) -> Result<(), SearchError> {
+        let (from, _) = self.ends;
+        let reached: BTreeSet<_> = read.rows.iter().map(|it| it.to_address).collect();
+        let senders: BTreeSet<_> = read.rows.iter().map(|it| it.from_address).collect();
+        let is_passed = |it: &Address| *it != from && self.passes(request, it);
+        let passed = reached.intersection(&senders).copied();
+        let passed: Vec<_> = passed.filter(is_passed).collect();
+        let counts = counterparty_counts(self.source, request, &passed, limit, &read.scan)?;
+        let hubs: AddressSet = (passed.into_iter())
+            .filter(|it| !counts.contains_key(it))
+            .collect();
+        if !hubs.is_empty() {
+            read.rows.retain(|it| !hubs.contains(&it.from_address));
+            let vertices = hubs.len() as u64;
+            read.limits.push(LimitHit::MaxDegree { limit, vertices });
+        }
+        Ok(())
     }
 
     /// Whether a route may contain the transfer. Anyone can make transfers of zero tokens between any two

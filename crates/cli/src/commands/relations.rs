@@ -89,6 +89,8 @@ pub(crate) struct PathArgs {
     max_flow: bool,
 
     /// No routes through addresses with more counterparties
+    ///
+    /// Senders and receivers both count, over all blocks of the query.
     #[arg(long, value_name = "N", help_heading = "Search")]
     max_degree: Option<u32>,
 
@@ -142,7 +144,6 @@ struct ShownArgs {
     output: JsonArgs,
 }
 
-/// Runs `path`.
 pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
     let source = context.open()?;
@@ -219,7 +220,6 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
 }
 
 impl PathArgs {
-    /// The metadata of an answer.
     fn metadata(
         &self,
         query: &PreparedSearch<'_>,

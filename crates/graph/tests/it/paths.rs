@@ -5,12 +5,12 @@ use alloy_primitives::Address;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_graph::{
-    Asset, Continuation, HUB_COUNTERPARTIES, Nettings, Route, SearchRequest, TransferCounts,
-    TransferPaths, common_counterparties,
+    Asset, Continuation, HUB_COUNTERPARTIES, LimitHit, Nettings, Route, SearchRequest,
+    TransferCounts, TransferPaths, common_counterparties,
     testing::{self, MemorySource, address, name},
     transfer_flows, transfer_paths,
 };
-use txgraph_transfers::{Position, Transfer, WrappedNative};
+use txgraph_transfers::{Position, Transfer, TransferSource, WrappedNative};
 
 pub(crate) const ALL: [Continuation; 2] = [Continuation::SameToken, Continuation::AnyToken];
 
@@ -215,6 +215,37 @@ fn hubs_are_named() {
         let common = common_counterparties(&source, &request).unwrap();
         let own = (!is_hub).then_some(u64::from(users) + 2);
         assert_eq!(common.counterparties[0].counterparties, own);
+    }
+}
+
+/// A source that answers by frontier counts them in the same blocks as any other.
+#[test]
+fn no_route_passes_through_a_hub_of_later_blocks() {
+    let source = Unreported(MemorySource::new(testing::transfers(
+        "a>h>x>y>b a>b h>u h>v",
+    )));
+    let mut request = from_a(&source.0, Some(4), true);
+    for (max_degree, earliest) in [(3, "ab"), (4, "ah hx xy yb")] {
+        request.max_degree = Some(max_degree);
+        for source in [&source as &dyn TransferSource, &source.0] {
+            let found =
+                transfer_paths(source, &request, address("b"), Continuation::SameToken, 1).unwrap();
+            assert_eq!(text(found.earliest.first()).unwrap(), earliest);
+        }
+    }
+    // The halves of a search meet at the hub, and neither expands it.
+    for (max_degree, is_found) in [(1, false), (2, true)] {
+        let source = MemorySource::new(testing::transfers("a>h>b"));
+        let mut request = from_a(&source, Some(2), true);
+        request.max_degree = Some(max_degree);
+        let to = address("b");
+        let found = transfer_paths(&source, &request, to, Continuation::SameToken, 1).unwrap();
+        assert_eq!(!found.shortest.is_empty(), is_found);
+        let limit = LimitHit::MaxDegree {
+            limit: 1,
+            vertices: 1,
+        };
+        assert_eq!(found.limits.contains(&limit), !is_found);
     }
 }
 
@@ -479,7 +510,9 @@ proptest! {
         let request = SearchRequest::new(roots.to_vec(), source.available.clone());
         let found = common_counterparties(&source, &request).unwrap().counterparties;
         let between = |from: Address, to: Address| -> Vec<u64> {
-            let is_between = |it: &&Transfer| (it.from_address, it.to_address) == (from, to);
+            let is_between = |it: &&Transfer| {
+                (it.from_address, it.to_address) == (from, to) && !it.value.is_zero()
+            };
             all.iter().filter(is_between).map(|it| it.block_number).collect()
         };
         let mut naive = BTreeMap::new();

@@ -20,8 +20,9 @@ use txgraph::{
 
 /// Find counterparties common to several addresses
 ///
-/// Prints each address that sent tokens to, or received tokens from, all of them. The zero address,
-/// which mints come from and burns go to, is left out.
+/// Prints each address that sent tokens to, or received tokens from, all of them. Transfers of no amount
+/// are not counted, because anyone can emit them in the name of others. The zero address, which mints come
+/// from and burns go to, is left out.
 #[derive(Args, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[command(after_long_help = COMMON)]
@@ -51,7 +52,6 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
         0x10e00a14b5481339d1f70d7b0875ad3acf3c9c12
 ";
 
-/// Runs the command.
 pub(crate) fn run(args: &CommonArgs, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
     let top = args.limit;
