@@ -252,12 +252,7 @@ fn ask<T: DeserializeOwned>(
     cancel: &CancelFlag,
 ) -> Result<Vec<T>> {
     // The blocks of the chunks are not read.
-    let chunk = |number| Chunk {
-        number,
-        blocks: BlockRange::one(0),
-        follows: false,
-        hashes: [None; 2],
-    };
+    let chunk = |number| Chunk::new(number, BlockRange::one(0));
     let chunks: Vec<_> = (0..tasks.max(1) as u64).map(chunk).collect();
     let job = Job {
         name: name.to_owned(),
@@ -267,7 +262,7 @@ fn ask<T: DeserializeOwned>(
         progress: None,
         written: &|| Ok(0),
     };
-    let (reports, _) = engine.execute(&job)?;
+    let (_, reports) = engine.execute(&job)?;
     if reports.is_empty() {
         return Err(Error::Answer(format!(
             "no executor answered the job `{name}`"

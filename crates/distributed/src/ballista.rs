@@ -2,7 +2,7 @@
 
 use crate::{
     Error, Result, Settings,
-    engine::{Engine, Job, JobMetrics, JobProgress},
+    engine::{Engine, Job, JobProgress},
     error::Refusal,
     operator::encode_plan,
     parts::attempt,
@@ -239,7 +239,6 @@ impl Cluster {
         id: &str,
         locations: Vec<PartitionLocation>,
         cancel: &CancelFlag,
-        metrics: &mut JobMetrics,
     ) -> Result<Vec<String>> {
         let (mut reports, mut clients) = (Vec::new(), HashMap::new());
         let mut locations: Vec<_> = locations
@@ -286,9 +285,7 @@ impl Cluster {
                 .map_err(|error| lost(error.to_string()))?;
             while let Some(batch) = batches.next().await {
                 let batch = batch.map_err(|error| lost(error.to_string()))?;
-                let bytes = batch.get_array_memory_size() as u64;
-                metrics.bytes += bytes;
-                self.remote.receive(bytes);
+                self.remote.receive(batch.get_array_memory_size() as u64);
                 reports.extend(rows::decode_reports(&batch)?);
                 if cancel.is_canceled() {
                     return Err(Error::Interrupted);
@@ -300,24 +297,17 @@ impl Cluster {
 }
 
 impl Engine for Cluster {
-    fn execute(&self, job: &Job<'_>) -> Result<(Vec<String>, JobMetrics)> {
+    fn execute(&self, job: &Job<'_>) -> Result<(String, Vec<String>)> {
         self.remote.runtime().block_on(async {
-            let start = Instant::now();
             let mut scheduler = self.connect().await?;
             tokio::task::block_in_place(|| self.reachable(job.cancel))?;
             let id = self.submit(&mut scheduler, job).await?;
             tracing::debug!(job = id, name = job.name, "submitted");
             let done = self.wait(&mut scheduler, &id, job).await?;
-            let mut metrics = JobMetrics {
-                job: id.clone(),
-                execution_millis: millis(start),
-                ..JobMetrics::default()
-            };
             let locations = done.partition_location;
-            let reports = self.fetch(&id, locations, job.cancel, &mut metrics).await?;
+            let reports = self.fetch(&id, locations, job.cancel).await?;
             clean(&mut scheduler, &id).await;
-            metrics.millis = millis(start);
-            Ok((reports, metrics))
+            Ok((id, reports))
         })
     }
 
@@ -332,14 +322,6 @@ impl Engine for Cluster {
     fn received(&self) -> u64 {
         self.remote.received()
     }
-
-    fn name(&self) -> String {
-        format!("the cluster at {}", self.remote.address())
-    }
-}
-
-fn millis(start: Instant) -> u64 {
-    u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 fn failure(id: &str, failed: FailedJob) -> Error {

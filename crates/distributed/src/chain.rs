@@ -84,14 +84,12 @@ impl Steps for RunSteps<'_> {
             Some((Part::Tasks(each), step)) => (each, step.step.chunks.len()),
             _ => (1, tasks),
         };
-        let chunk = |number: usize| Chunk {
-            number: number as u64,
-            blocks: BlockRange::from_to(
-                (number * each) as u64,
-                ((number + 1) * each).min(all).max(1) as u64 - 1,
-            ),
-            follows: false,
-            hashes: [None; 2],
+        let chunk = |number: usize| {
+            let last = ((number + 1) * each).min(all).max(1) as u64 - 1;
+            Chunk::new(
+                number as u64,
+                BlockRange::from_to((number * each) as u64, last),
+            )
         };
         let chunks: Vec<_> = (0..tasks).map(chunk).collect();
         self.driver.step(name, task, &chunks)

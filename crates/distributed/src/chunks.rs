@@ -27,10 +27,8 @@ pub(crate) fn divide(blocks: &BlockRanges, cuts: &[Cut], wanted: u64) -> Vec<Chu
         let follows = before.is_some_and(|before| before.last.checked_add(1) == Some(blocks.first));
         before = Some(blocks);
         chunks.push(Chunk {
-            number,
-            blocks,
             follows,
-            hashes: [None; 2],
+            ..Chunk::new(number, blocks)
         });
     }
     chunks

@@ -4,7 +4,7 @@
 use crate::{
     Driver, Error, Result, Step,
     chain::{self, Rows, RunSteps},
-    output::{OutputArgs, Outputs},
+    output::{OutputArgs, Outputs, Stdout},
     run::{self, RunInfo, RunState},
     source::ClusterBackend,
     sql,
@@ -483,7 +483,7 @@ fn runs(command: &Runs) -> Result<Option<Vec<OsString>>> {
         Runs::Show { run, plans } => {
             let (folder, info) = find(run)?;
             print(&format!("folder     {}", folder.display()))?;
-            print(&format!("query   {}", info.args.join(" ")))?;
+            print(&format!("query      {}", info.args.join(" ")))?;
             print(&format!("scheduler  {}", info.scheduler))?;
             print(&format!("state      {}", info.state))?;
             print(&format!("received   {} bytes", info.received))?;
@@ -519,25 +519,19 @@ fn runs(command: &Runs) -> Result<Option<Vec<OsString>>> {
 }
 
 fn describe(name: &str, step: &Step) -> String {
-    let metrics = &step.metrics;
     format!(
-        "step {name}: {}\n  {}, {} ms (plan executed in {} ms), attempt {}, job {}",
+        "step {name}: {}\n  {}, {} ms, attempt {}, job {}",
         step.name,
         number(step.rows, "row", "rows"),
-        metrics.millis,
-        metrics.execution_millis,
+        step.millis,
         step.attempts,
-        metrics.job
+        step.job
     )
 }
 
 fn print(line: &str) -> Result<()> {
-    let mut out = io::stdout().lock();
-    match writeln!(out, "{line}") {
-        // The reader has enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        done => done.map_err(|error| Error::io(Path::new("standard output"), error)),
-    }
+    let written = writeln!(Stdout::default(), "{line}");
+    written.map_err(|error| Error::io(Path::new("standard output"), error))
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use datafusion::{
     physical_plan::{ExecutionPlan, ExecutionPlanProperties},
     prelude::SessionConfig,
 };
-use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc};
 use txgraph_work::{CancelFlag, Progress, ProgressGuard};
 
@@ -50,23 +49,11 @@ impl<'a> JobProgress<'a> {
     }
 }
 
-/// The measures of a job.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobMetrics {
-    /// The id that the engine gave it.
-    pub job: String,
-    /// From submission to the last report, in milliseconds.
-    pub millis: u64,
-    /// The part of it before the first report, in milliseconds.
-    pub execution_millis: u64,
-    /// The bytes of the reports, which came to the driver.
-    pub bytes: u64,
-}
-
 /// Executes plans: a cluster, or this process.
 pub(crate) trait Engine: fmt::Debug + Send + Sync {
-    /// Executes a plan once. Returns the reports of its tasks, in the order of partitions.
-    fn execute(&self, job: &Job<'_>) -> Result<(Vec<String>, JobMetrics)>;
+    /// Executes a plan once. Returns the id of the job, and the reports of its tasks in the order of
+    /// partitions.
+    fn execute(&self, job: &Job<'_>) -> Result<(String, Vec<String>)>;
 
     /// Whether it is this process.
     fn is_local(&self) -> bool;
@@ -76,7 +63,4 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync {
 
     /// The bytes that came from it, apart from objects: reports, and descriptions of the cluster.
     fn received(&self) -> u64;
-
-    /// Its name, for people.
-    fn name(&self) -> String;
 }

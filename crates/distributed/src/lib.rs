@@ -50,7 +50,6 @@ mod tls;
 mod wire;
 
 pub use backend::Driver;
-pub use engine::JobMetrics;
 pub use error::{Error, Refusal, RefusalKind, Result};
 pub use rows::transfers_schema;
 pub use run::Step;

@@ -2,7 +2,7 @@
 
 use crate::{
     Error, Result,
-    engine::{Engine, Job, JobMetrics, JobProgress},
+    engine::{Engine, Job, JobProgress},
     rows, session,
 };
 use datafusion::{
@@ -10,10 +10,7 @@ use datafusion::{
     prelude::SessionConfig,
 };
 use futures::StreamExt;
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 use tokio::{runtime::Runtime, time::sleep};
 use txgraph_work::CancelFlag;
 
@@ -48,15 +45,10 @@ async fn canceled(cancel: &CancelFlag) {
 }
 
 impl Engine for InProcess {
-    fn execute(&self, job: &Job<'_>) -> Result<(Vec<String>, JobMetrics)> {
-        let start = Instant::now();
+    fn execute(&self, job: &Job<'_>) -> Result<(String, Vec<String>)> {
         let partitions = job.plan.output_partitioning().partition_count();
         let mut progress = JobProgress::start(job);
         let context = Arc::new(datafusion::execution::TaskContext::from(&self.session));
-        let mut metrics = JobMetrics {
-            job: "in-process".to_owned(),
-            ..JobMetrics::default()
-        };
         let (mut reports, mut ended) = (Vec::new(), 0);
         self.runtime.block_on(async {
             // A few partitions ahead, on all threads; their reports in order.
@@ -83,16 +75,13 @@ impl Engine for InProcess {
                 let batches = batches?.map_err(|error| Error::Answer(error.to_string()))?;
                 for batch in batches {
                     let batch = batch?;
-                    metrics.bytes += batch.get_array_memory_size() as u64;
                     reports.extend(rows::decode_reports(&batch)?);
                 }
                 ended += 1;
                 progress.ended(ended);
             }
         })?;
-        let millis = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        (metrics.millis, metrics.execution_millis) = (millis, millis);
-        Ok((reports, metrics))
+        Ok(("in-process".to_owned(), reports))
     }
 
     fn is_local(&self) -> bool {
@@ -105,9 +94,5 @@ impl Engine for InProcess {
 
     fn received(&self) -> u64 {
         0
-    }
-
-    fn name(&self) -> String {
-        "this process".to_owned()
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     Error, Result,
     parts::{self, PartWriter},
     store::Store,
-    wire::{Chunk, Earlier, Part, Task, Written},
+    wire::{Chunk, ChunkReport, Earlier, Task, Written},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
@@ -46,13 +46,28 @@ impl From<SearchError> for Error {
 
 /// The part of a step that later steps read.
 #[derive(Deserialize)]
-struct EarlierStep {
-    chunks: Vec<EarlierChunk>,
+pub(crate) struct EarlierStep {
+    pub(crate) chunks: Vec<ChunkReport>,
 }
 
-#[derive(Deserialize)]
-struct EarlierChunk {
-    parts: Vec<Part>,
+/// The reports of the tasks of a step.
+pub(crate) fn earlier(store: &Store, of: &Earlier) -> Result<Arc<EarlierStep>> {
+    type Kept = ((PathBuf, String), Arc<EarlierStep>);
+    static LAST: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
+    let name = format!("{}/{}", of.folder, parts::STEP_FILE);
+    let place = store.place(&name);
+    let key = (place.clone(), of.job.clone());
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, step)) = last.iter().find(|(known, _)| *known == key) {
+        return Ok(step.clone());
+    }
+    let json = store.read(&name)?;
+    let json = json.ok_or_else(|| Error::run(&place, "it was deleted"))?;
+    let step = serde_json::from_slice::<EarlierStep>(&json);
+    let step = Arc::new(step.map_err(|error| Error::run(&place, error.to_string()))?);
+    last.truncate(STEPS_KEPT - 1);
+    last.insert(0, (key, step.clone()));
+    Ok(step)
 }
 
 impl<'a> TaskTables<'a> {
@@ -72,30 +87,7 @@ impl<'a> TaskTables<'a> {
     }
 
     pub(crate) fn finish(self) -> Result<Written> {
-        Ok(Written {
-            parts: self.writer.finish()?,
-            facts: self.facts,
-        })
-    }
-
-    /// The files of the tasks of a step.
-    fn earlier(&self, of: &Earlier) -> Result<Arc<EarlierStep>> {
-        type Kept = ((PathBuf, String), Arc<EarlierStep>);
-        static LAST: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
-        let name = format!("{}/{}", of.folder, parts::STEP_FILE);
-        let place = self.store.place(&name);
-        let key = (place.clone(), of.job.clone());
-        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, step)) = last.iter().find(|(known, _)| *known == key) {
-            return Ok(step.clone());
-        }
-        let json = self.store.read(&name)?;
-        let json = json.ok_or_else(|| Error::run(&place, "it was deleted"))?;
-        let step = serde_json::from_slice::<EarlierStep>(&json);
-        let step = Arc::new(step.map_err(|error| Error::run(&place, error.to_string()))?);
-        last.truncate(STEPS_KEPT - 1);
-        last.insert(0, (key, step.clone()));
-        Ok(step)
+        Ok((self.writer.finish()?, self.facts))
     }
 
     /// Passes the sections of an input, with the numbers of the tasks that wrote them.
@@ -106,7 +98,7 @@ impl<'a> TaskTables<'a> {
     ) -> Result<()> {
         let few = || Error::Plan("a task of a measure lacks an input".to_owned());
         let input = self.task.inputs.get(input).ok_or_else(few)?;
-        let step = self.earlier(input)?;
+        let step = earlier(&self.store, input)?;
         let [first, last] = [self.chunk.blocks.first, self.chunk.blocks.last].map(usize::try_from);
         let (first, last) = first.ok().zip(last.ok()).ok_or_else(few)?;
         let all = sections(input.table, self.task.partitions);
@@ -140,9 +132,11 @@ impl Tables for TaskTables<'_> {
     fn read<const K: usize, const N: usize, const A: usize>(
         &self,
         input: usize,
-        mut each: impl FnMut(usize, Vec<Record<K, N, A>>) -> Result<()>,
+        mut each: impl FnMut(usize, Record<K, N, A>) -> Result<()>,
     ) -> Result<()> {
-        self.sections(input, |task, section| each(task, decode(section)?))
+        self.sections(input, |task, section| {
+            each_row(section, |record| each(task, record))
+        })
     }
 
     fn read_counts<C: DeserializeOwned>(
@@ -234,18 +228,20 @@ fn encode<const K: usize, const N: usize, const A: usize>(
         before = row.key;
         for number in row.numbers {
             let length = (u64::BITS - number.leading_zeros()).div_ceil(8);
-            put(to, &number.to_le_bytes(), length as usize);
+            put(to, number.to_le_bytes(), length as usize);
         }
         for amount in row.amounts {
-            put(to, amount.as_le_slice(), amount.byte_len());
+            put(to, amount.to_le_bytes::<40>(), amount.byte_len());
         }
     }
 }
 
-/// Writes a number of this length.
-fn put(to: &mut Vec<u8>, bytes: &[u8], length: usize) {
+/// Writes a number of this length. A copy of constant length takes less time.
+fn put<const L: usize>(to: &mut Vec<u8>, bytes: [u8; L], length: usize) {
     to.push(low_byte(length));
-    to.extend_from_slice(&bytes[..length]);
+    let end = to.len() + length;
+    to.extend_from_slice(&bytes);
+    to.truncate(end);
 }
 
 /// Reads a length and that number of bytes.
@@ -256,16 +252,29 @@ fn take<'a>(from: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(bytes)
 }
 
+/// Passes the rows of a section.
+pub(crate) fn each_row<const K: usize, const N: usize, const A: usize>(
+    section: &[u8],
+    mut each: impl FnMut(Record<K, N, A>) -> Result<()>,
+) -> Result<()> {
+    let other = || Error::Answer("a file has rows of another kind".to_owned());
+    let mut from = section.strip_prefix(&kind::<K, N, A>()).ok_or_else(other)?;
+    let mut key = [0; K];
+    while !from.is_empty() {
+        each(decode_row(&mut key, &mut from).ok_or_else(other)?)?;
+    }
+    Ok(())
+}
+
 /// The rows of a section.
 pub(crate) fn decode<const K: usize, const N: usize, const A: usize>(
     section: &[u8],
 ) -> Result<Vec<Record<K, N, A>>> {
-    let other = || Error::Answer("a file has rows of another kind".to_owned());
-    let mut from = section.strip_prefix(&kind::<K, N, A>()).ok_or_else(other)?;
-    let (mut key, mut rows) = ([0; K], Vec::new());
-    while !from.is_empty() {
-        rows.push(decode_row(&mut key, &mut from).ok_or_else(other)?);
-    }
+    let mut rows = Vec::new();
+    each_row(section, |row| {
+        rows.push(row);
+        Ok(())
+    })?;
     Ok(rows)
 }
 

@@ -101,10 +101,9 @@ impl WorkExec {
 
 /// The columns that a task returns.
 fn schema(task: &Task) -> Result<SchemaRef> {
-    Ok(match (&task.mode, &task.columns) {
-        (Mode::Rows, Some(columns)) => Arc::new(rows::transfers_schema().project(columns)?),
-        (Mode::Rows, None) => rows::transfers_schema(),
-        (Mode::Stored(columns), _) => rows::columns(columns)?,
+    Ok(match &task.mode {
+        Mode::Rows(columns) => Arc::new(rows::transfers_schema().project(columns)?),
+        Mode::Stored(columns) => rows::columns(columns)?,
         _ => rows::report_schema(),
     })
 }
@@ -123,7 +122,10 @@ impl DisplayAs for WorkExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.task.mode {
             Mode::Stored(_) => f.write_str("WorkExec: rows of an earlier step"),
-            mode => write!(f, "WorkExec: {mode:?} of {}", self.task.input),
+            mode if self.task.inputs.is_empty() => {
+                write!(f, "WorkExec: {mode:?} of {}", self.task.input)
+            }
+            mode => write!(f, "WorkExec: {mode:?} of earlier steps"),
         }
     }
 }
@@ -268,7 +270,8 @@ async fn statement(
             None => write(0, batch)?,
         }
     }
-    let written = block_in_place(|| writer.finish()).map_err(failed)?.into();
+    let parts = block_in_place(|| writer.finish()).map_err(failed)?;
+    let written = (parts, serde_json::Value::Null);
     let (executor, nothing) = (serve::executor_name(), ScanReport::default());
     let report = ChunkReport::new(chunk.number, executor, written, nothing, None);
     rows::encode_report(&report).map_err(refused)

@@ -150,7 +150,7 @@ impl Outputs {
 
 /// Standard output. Once its reader has closed it, which is no error, nothing more is written.
 #[derive(Default)]
-struct Stdout {
+pub(crate) struct Stdout {
     is_closed: Arc<AtomicBool>,
 }
 

@@ -59,10 +59,6 @@ impl Remote {
         self.received.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn address(&self) -> &str {
-        &self.address
-    }
-
     pub(crate) const fn runtime(&self) -> &Runtime {
         &self.runtime
     }

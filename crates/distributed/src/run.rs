@@ -9,7 +9,7 @@
 //!   steps/
 //!     0001-<key>/     a step; <key> is a hash of everything that it depends on
 //!       part-…            its rows, written by executors
-//!       step.json     plan, metrics, reports, files with checksums; written last, once
+//!       step.json     plan, measures, reports, files with checksums; written last, once
 //! ```
 //!
 //! A step is finished when it has a `step.json`, which is created only if there is none. A driver
@@ -20,7 +20,6 @@ mod write;
 
 use crate::{
     Error, Result,
-    engine::JobMetrics,
     measure::decode,
     parts::{self, HEARTBEATS, STEP_FILE},
     rows::{self, TransferRecord},
@@ -49,7 +48,7 @@ use txgraph_work::{CancelFlag, Retry, RetryStep};
 pub(crate) use write::write_scan;
 
 /// The version of the files.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 const RUN_FILE: &str = "run.json";
 const STEPS: &str = "steps";
 
@@ -130,8 +129,12 @@ pub struct Step {
     pub plan: String,
     /// The number of attempts.
     pub attempts: u32,
-    /// The engine's measurements.
-    pub metrics: JobMetrics,
+    /// The id that the engine gave the job.
+    pub job: String,
+    /// From submission to the last report, in milliseconds.
+    pub millis: u64,
+    /// The bytes of the reports, which came to the driver.
+    pub bytes: u64,
     /// The rows of its files.
     pub rows: u64,
     /// The reports on the chunks, or on the partitions of a statement, in their order.
@@ -387,21 +390,20 @@ impl Committed {
     pub(crate) fn earlier(&self, table: u32, of_tasks: bool) -> Earlier {
         Earlier {
             folder: self.folder.clone(),
-            job: self.step.metrics.job.clone(),
+            job: self.step.job.clone(),
             table,
             of_tasks,
         }
     }
 
-    /// All sections of a chunk.
+    /// The first sections of a chunk: all rows for the driver are in them.
     pub(crate) fn sections<'a>(
         &'a self,
         of: &'a ChunkReport,
     ) -> impl Iterator<Item = Result<Bytes>> + 'a {
-        let (parts, all) = (of.parts.iter(), 0..u32::MAX);
-        parts.flat_map(move |part| {
-            parts::flattened(parts::read(&self.store, &self.folder, part, all.clone()))
-        })
+        of.parts
+            .iter()
+            .flat_map(|part| parts::flattened(parts::read(&self.store, &self.folder, part, 0..1)))
     }
 
     /// The rows of a chunk.

@@ -4,7 +4,7 @@ use crate::{
     Error, Result,
     error::{Refusal, RefusalKind},
     measure::{self, TaskTables},
-    parts::{Heartbeat, PartWriter},
+    parts::{self, Heartbeat, PartWriter},
     rows::{self, BATCH_ROWS, TransferRecord},
     store::Store,
     wire::{Chunk, ChunkReport, Input, Mode, SourceInfo, Task},
@@ -35,6 +35,12 @@ pub(crate) trait Consumer {
 
 /// Transfers of a first frontier that a task keeps until it knows their hashes: about 60 MiB.
 const FOUND_MAX: usize = 1 << 18;
+
+/// Transfers of a chunk that a first scan keeps for the later scans of its search: about 5 MiB.
+const KEPT_MAX: usize = 1 << 16;
+
+/// The table of them.
+pub(crate) const KEPT: u32 = 1;
 
 /// Sources that stay open, of this many runs.
 const OPEN_MAX: usize = 4;
@@ -294,7 +300,7 @@ fn read(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
     }
 
     let mut output = match &task.mode {
-        Mode::Rows => Output::Rows(Heartbeat::new(Store::shared(&task.run)?)),
+        Mode::Rows(columns) => Output::Rows(Heartbeat::new(Store::shared(&task.run)?), columns),
         Mode::Measure(stage) => {
             let none = || Error::Plan("a task of a measure has no input".to_owned());
             let scan = ScanTask::new(stage, &request.filter).ok_or_else(none)?;
@@ -305,16 +311,23 @@ fn read(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
     let mut failed = None;
     let mut stopped = false;
     let mut send = |transfers: &[Transfer]| {
-        let sent = output.send(transfers, task.columns.as_deref(), to);
+        let sent = output.send(transfers, to);
         stopped = matches!(sent, Ok(ControlFlow::Break(())));
         sent.unwrap_or_else(|error| {
             failed = Some(error);
             ControlFlow::Break(())
         })
     };
+    let mut kept = None;
     let report = match &task.mode {
-        Mode::FirstScan => first_scan(&*from, &request, &mut send)?,
-        _ => from.scan(&request, &mut |batch| send(&batch.transfers))?,
+        Mode::FirstScan => first_scan(&*from, &request, &mut kept, &mut send)?,
+        _ => match kept_scan(task, chunk, &*from, &request)? {
+            Some((transfers, report)) => {
+                let _ = send(&transfers);
+                report
+            }
+            None => from.scan(&request, &mut |batch| send(&batch.transfers))?,
+        },
     };
     if let Some(error) = failed {
         return Err(error.into());
@@ -331,10 +344,14 @@ fn read(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
         return Err(SourceError::Reorged { block }.into());
     }
     let written = match output {
-        Output::Rows(_) => return Ok(()),
+        Output::Rows(..) => return Ok(()),
         Output::Parts(mut writer, records) => {
             measure::write(&mut writer, 0, &records)?;
-            writer.finish()?.into()
+            for some in kept.iter().flat_map(|all| all.chunks(BATCH_ROWS)) {
+                let records: Vec<_> = some.iter().map(rows::to_record).collect();
+                measure::write(&mut writer, KEPT, &records)?;
+            }
+            (writer.finish()?, kept.is_some().into())
         }
         Output::Merged(scan, mut tables) => {
             scan.finish(&mut tables)?;
@@ -348,7 +365,7 @@ fn read(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
 /// Where the transfers of a chunk go.
 enum Output<'a> {
     /// To the next operator.
-    Rows(Heartbeat),
+    Rows(Heartbeat, &'a [usize]),
     /// Into the store, some at a time.
     Parts(PartWriter, Vec<TransferRecord>),
     /// Into partial results, which go into the store.
@@ -356,17 +373,12 @@ enum Output<'a> {
 }
 
 impl Output<'_> {
-    fn send(
-        &mut self,
-        transfers: &[Transfer],
-        columns: Option<&[usize]>,
-        to: &dyn Consumer,
-    ) -> Result<ControlFlow<()>> {
+    fn send(&mut self, transfers: &[Transfer], to: &dyn Consumer) -> Result<ControlFlow<()>> {
         if to.is_gone() {
             return Ok(ControlFlow::Break(()));
         }
         match self {
-            Self::Rows(heartbeat) => {
+            Self::Rows(heartbeat, columns) => {
                 heartbeat.beat();
                 for part in transfers.chunks(BATCH_ROWS) {
                     if to.send(rows::encode(part, columns)?).is_break() {
@@ -393,10 +405,12 @@ impl Output<'_> {
     }
 }
 
-/// Scans for the first frontier of a search. Returns the report on the request without it.
+/// Scans for the first frontier of a search. Returns the report on the request without it, and keeps
+/// all transfers of that, if they are few.
 fn first_scan(
     from: &dyn TransferSource,
     request: &ScanRequest,
+    kept: &mut Option<Vec<Transfer>>,
     send: &mut dyn FnMut(&[Transfer]) -> ControlFlow<()>,
 ) -> Result<ScanReport, Stop> {
     let whole = ScanRequest {
@@ -418,17 +432,17 @@ fn first_scan(
         ..whole
     };
     let mut found = Some(Vec::new());
+    *kept = Some(Vec::new());
     let report = from.scan(&whole, &mut |mut batch| {
         if let Some(all) = &mut found {
-            let filter = &request.filter;
-            batch
-                .transfers
-                .retain(|one| filter.matches_ends(&one.from_address, &one.to_address));
-            all.append(&mut batch.transfers);
-            if all.len() > FOUND_MAX {
-                found = None;
-            }
+            let some = batch.transfers.iter();
+            all.extend(some.filter(|one| is_wanted(request, one)).cloned());
         }
+        if let Some(all) = kept {
+            all.append(&mut batch.transfers);
+        }
+        found.take_if(|all| all.len() > FOUND_MAX);
+        kept.take_if(|all| all.len() > KEPT_MAX);
         send(&[])
     })?;
     match found {
@@ -447,4 +461,42 @@ fn first_scan(
         }
     }
     Ok(report)
+}
+
+fn is_wanted(request: &ScanRequest, one: &Transfer) -> bool {
+    (request.filter).matches_ends(&one.from_address, &one.to_address)
+}
+
+/// Finds transfers among those that the first scan of a search kept. `None` if it kept none.
+fn kept_scan(
+    task: &Task,
+    chunk: &Chunk,
+    from: &dyn TransferSource,
+    request: &ScanRequest,
+) -> Result<Option<(Vec<Transfer>, ScanReport)>, Stop> {
+    let Some(first) = task.inputs.first() else {
+        return Ok(None);
+    };
+    let store = Store::shared(&task.run)?;
+    let step = measure::earlier(&store, first)?;
+    let number = usize::try_from(chunk.number).unwrap_or(usize::MAX);
+    let known = step.chunks.get(number);
+    let Some(known) = known.filter(|chunk| chunk.facts == true) else {
+        return Ok(None);
+    };
+    let mut found = Vec::new();
+    for part in &known.parts {
+        for section in parts::read(&store, &first.folder, part, first.table..first.table + 1)? {
+            measure::each_row(&section?, |record| {
+                let transfer = rows::of_record(&record)?;
+                if is_wanted(request, &transfer) {
+                    found.push(transfer);
+                }
+                Ok(())
+            })?;
+        }
+    }
+    let report = known.clone().into_report();
+    from.fill_hashes(&mut found, &report.anchors)?;
+    Ok(Some((found, report)))
 }

@@ -7,15 +7,13 @@
 use crate::{
     Driver, Error, Result, chain, rows,
     run::Committed,
-    wire::{Mode, Request, SourceInfo, Task},
+    serve::KEPT,
+    wire::{Earlier, Mode, Request, SourceInfo, Task},
 };
 use alloy_primitives::B256;
 use std::{
     collections::BTreeMap,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 use txgraph::{Backend, MeasureSettings, Measured, ProtectedPaths};
 use txgraph_transfers::{
@@ -38,7 +36,7 @@ impl ClusterSource<'_> {
     }
 
     /// Returns the step with the rows of a request.
-    fn step(&self, request: &ScanRequest, first: bool) -> Result<Committed> {
+    fn step(&self, request: &ScanRequest, mode: Mode, inputs: Vec<Earlier>) -> Result<Committed> {
         // A later job for hashes would cost more than the hashes of some more transfers. A lake
         // is read in the driver for them.
         let is_frontier = request.filter.touching.is_some() && self.local.is_none();
@@ -49,8 +47,8 @@ impl ClusterSource<'_> {
         };
         let driver = self.driver;
         let chunks = driver.divide(&request.blocks);
-        let mode = if first { Mode::FirstScan } else { Mode::Scan };
         let task = Task {
+            inputs,
             request: Request::new(&request, &driver.run.store)?,
             ..driver.task(mode)
         };
@@ -62,11 +60,8 @@ impl ClusterSource<'_> {
             ),
             None => format!("transfers in blocks {}", request.blocks),
         };
-        let (count, engine) = (chunks.len(), driver.engine.name());
-        driver.explain(&format!(
-            "{name}: {count} chunks of {} on {engine}",
-            driver.input
-        ));
+        let (count, input) = (chunks.len(), &driver.input);
+        driver.explain(&format!("{name}: {count} chunks of {input} on the cluster"));
         driver.step(&name, task, &chunks)
     }
 
@@ -77,10 +72,11 @@ impl ClusterSource<'_> {
         (addresses < self.driver.settings.local_frontier).then_some(local)
     }
 
+    /// Answers a request. In a search with several hops, the first scan is kept in `first`.
     fn answer(
         &self,
         request: &ScanRequest,
-        first: bool,
+        first: Option<&OnceLock<Committed>>,
         sink: &mut Sink<'_>,
     ) -> Result<ScanReport, SourceError> {
         if let Some(local) = self.local(request) {
@@ -92,9 +88,17 @@ impl ClusterSource<'_> {
             ));
             return local.scan(request, sink);
         }
-        let step = self.step(request, first)?;
+        let (mode, inputs) = match first.map(OnceLock::get) {
+            Some(None) => (Mode::FirstScan, Vec::new()),
+            Some(Some(first)) => (Mode::Scan, vec![first.earlier(KEPT, false)]),
+            None => (Mode::Scan, Vec::new()),
+        };
+        let step = self.step(request, mode, inputs)?;
         deliver(&step, sink)?;
         let report = step.report();
+        if let Some(first) = first {
+            first.get_or_init(|| step.clone());
+        }
         if request.filter.touching.is_some() && self.local.is_none() {
             self.lock_read().push(step);
         }
@@ -137,7 +141,7 @@ impl TransferSource for ClusterSource<'_> {
     }
 
     fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
-        self.answer(request, false, sink)
+        self.answer(request, None, sink)
     }
 
     /// Hashes and times came with the rows of the frontiers.
@@ -203,7 +207,7 @@ impl TransferSource for ClusterSource<'_> {
                 .and_then(|prepared| prepared.report),
             None => None,
         };
-        let first = AtomicBool::new(report.is_none());
+        let first = report.is_none().then(OnceLock::new);
         Ok(Some(ByFrontier {
             report,
             source: Box::new(Hops { of: self, first }),
@@ -214,8 +218,8 @@ impl TransferSource for ClusterSource<'_> {
 /// The source of a search with several hops.
 struct Hops<'a> {
     of: &'a ClusterSource<'a>,
-    /// Whether the next scan is the first one.
-    first: AtomicBool,
+    /// The first scan, if it is for the whole request.
+    first: Option<OnceLock<Committed>>,
 }
 
 impl<'a> Wrapper for Hops<'a> {
@@ -226,8 +230,7 @@ impl<'a> Wrapper for Hops<'a> {
     }
 
     fn scan(&self, request: &ScanRequest, sink: &mut Sink<'_>) -> Result<ScanReport, SourceError> {
-        let first = self.first.swap(false, Ordering::Relaxed);
-        self.of.answer(request, first, sink)
+        self.of.answer(request, self.first.as_ref(), sink)
     }
 }
 

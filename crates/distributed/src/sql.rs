@@ -38,7 +38,7 @@ pub(crate) fn query(
     rows: &mut Rows<'_>,
 ) -> Result<()> {
     let table = |chunks| TransfersTable {
-        task: driver.task(Mode::Rows),
+        task: driver.task(Mode::Rows(Vec::new())),
         blocks,
         chunks,
     };
@@ -152,12 +152,7 @@ fn partitions(plan: &Arc<dyn ExecutionPlan>) -> usize {
 
 /// Chunks that stand for partitions.
 fn numbered(count: usize) -> Vec<Chunk> {
-    let chunk = |number| Chunk {
-        number,
-        blocks: BlockRange::one(number),
-        follows: false,
-        hashes: [None; 2],
-    };
+    let chunk = |number| Chunk::new(number, BlockRange::one(number));
     (0..count as u64).map(chunk).collect()
 }
 

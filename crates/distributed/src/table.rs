@@ -5,7 +5,7 @@ use crate::{
     operator::{WorkExec, refused},
     rows::transfers_schema,
     store::Store,
-    wire::{Chunk, Request, Task},
+    wire::{Chunk, Mode, Request, Task},
 };
 use alloy_primitives::Address;
 use async_trait::async_trait;
@@ -31,7 +31,7 @@ const HASH: usize = 5;
 /// All transfers of a source, as a table.
 #[derive(Debug)]
 pub(crate) struct TransfersTable {
-    /// The data that tasks read, without a request.
+    /// The data that tasks read, without columns and a request.
     pub(crate) task: Task,
     /// The blocks of the table.
     pub(crate) blocks: BlockRange,
@@ -64,9 +64,10 @@ impl TransfersTable {
         };
         let chunks = clip(&self.chunks, blocks);
         let store = Store::shared(&self.task.run)?;
+        let all = || (0..transfers_schema().fields().len()).collect();
         let task = Task {
             request: Request::new(&request, store.as_ref())?,
-            columns: columns.cloned(),
+            mode: Mode::Rows(columns.cloned().unwrap_or_else(all)),
             ..self.task.clone()
         };
         WorkExec::plan(task, &chunks, None)

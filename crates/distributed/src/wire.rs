@@ -51,12 +51,11 @@ pub(crate) struct Task {
     /// The chain that the executor must have; absent when the driver asks for it.
     pub(crate) chain: Option<ChainInfo>,
     pub(crate) request: Request,
-    /// The files of earlier steps that it reads, for [`Mode::Measure`] and [`Mode::Stored`].
+    /// The files of earlier steps that it reads, for [`Mode::Scan`], [`Mode::Measure`] and
+    /// [`Mode::Stored`].
     pub(crate) inputs: Vec<Earlier>,
     /// The partitions into which rows between steps are divided.
     pub(crate) partitions: u32,
-    /// Positions of the returned columns, for [`Mode::Rows`].
-    pub(crate) columns: Option<Vec<usize>>,
 }
 
 /// Files of an earlier step that a task reads.
@@ -85,7 +84,6 @@ impl Task {
             request: Request::default(),
             inputs: Vec::new(),
             partitions: 0,
-            columns: None,
         }
     }
 }
@@ -98,12 +96,14 @@ pub(crate) enum Mode {
     Describe,
     /// The number of the first block at or after a time, in seconds since 1970.
     BlockAt(u64),
-    /// A [`ChunkReport`] for each chunk, whose transfers are written.
+    /// A [`ChunkReport`] for each chunk, whose transfers are written. With a first scan as the input, they
+    /// are from what it kept, if it did.
     Scan,
-    /// The same. The report covers the request without its frontier.
+    /// The same. The report covers the request without its frontier. Few transfers of all addresses are
+    /// kept as a table of their own: then the facts are `true`.
     FirstScan,
-    /// Columns of transfers: a table for SQL.
-    Rows,
+    /// The columns of transfers at these positions: a table for SQL.
+    Rows(Vec<usize>),
     /// Rows of an earlier part of a statement, with columns as in this batch.
     Stored(String),
     /// A [`ChunkReport`] for each chunk: the partition with its number, of the plan in this object, was
@@ -280,6 +280,18 @@ pub(crate) struct Chunk {
     pub(crate) hashes: [Option<B256>; 2],
 }
 
+impl Chunk {
+    /// A chunk whose blocks are not linked with others, or stand for something else.
+    pub(crate) const fn new(number: u64, blocks: BlockRange) -> Self {
+        Self {
+            number,
+            blocks,
+            follows: false,
+            hashes: [None; 2],
+        }
+    }
+}
+
 /// A file with rows, which an executor wrote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Part {
@@ -293,23 +305,8 @@ pub(crate) struct Part {
     pub(crate) index: u64,
 }
 
-/// The output of a task.
-#[derive(Debug, Default)]
-pub(crate) struct Written {
-    /// Its files.
-    pub(crate) parts: Vec<Part>,
-    /// See [`ChunkReport::facts`].
-    pub(crate) facts: serde_json::Value,
-}
-
-impl From<Vec<Part>> for Written {
-    fn from(parts: Vec<Part>) -> Self {
-        Self {
-            parts,
-            ..Self::default()
-        }
-    }
-}
+/// The output of a task: its files, and [`ChunkReport::facts`].
+pub(crate) type Written = (Vec<Part>, serde_json::Value);
 
 /// The report on a chunk, or on a partition of a statement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -335,15 +332,15 @@ impl ChunkReport {
     pub(crate) fn new(
         number: u64,
         executor: String,
-        written: Written,
+        (parts, facts): Written,
         report: ScanReport,
         parent_hash: Option<B256>,
     ) -> Self {
         Self {
             number,
             executor,
-            parts: written.parts,
-            facts: written.facts,
+            parts,
+            facts,
             skipped_blocks: report.counts.skipped_blocks,
             transactions: report.counts.transactions,
             logs: report.counts.logs,

@@ -1,7 +1,7 @@
 //! The steps of each measure.
 
 use super::{
-    Part, ScanFacts, Stage, Steps, Table,
+    EdgeRows, Part, ScanFacts, Stage, Steps, Table,
     record::{EdgeRecord, address},
     task::{DAMPING, NumberRecord},
 };
@@ -47,8 +47,8 @@ impl<S: Steps<Error: From<SearchError>>> Measures<'_, S> {
         Ok((step, facts.unwrap_or_else(none)))
     }
 
-    fn edges(&self, with_assets: bool) -> Result<(S::Step, ScanFacts), S::Error> {
-        self.scan("edges", &Stage::Edges { with_assets })
+    fn edges(&self, rows: EdgeRows) -> Result<(S::Step, ScanFacts), S::Error> {
+        self.scan("edges", &Stage::Edges(rows))
     }
 
     /// Does a step with a task for each partition of tables.
@@ -129,23 +129,17 @@ impl<S: Steps<Error: From<SearchError>>> Measures<'_, S> {
         })
     }
 
-    /// Counts the degrees of the vertices of edges, in parts. The tasks report their numbers.
-    fn vertices(&self, edges: &S::Step, hubs: usize) -> Result<S::Step, S::Error> {
-        let vertices = self.divided("vertices", Stage::Vertices, &[(edges, 0)])?;
-        self.0.discard(edges)?;
-        let counts = self.divided("degrees", Stage::Degrees(hubs), &[(&vertices, 0)])?;
-        self.0.discard(&vertices)?;
-        Ok(counts)
-    }
-
     /// Degrees, with this number of hubs.
     ///
     /// # Errors
     ///
     /// If a step fails.
     pub fn degrees(&self, hubs: usize) -> Result<Scanned<Degrees, S::Step>, S::Error> {
-        let (edges, facts) = self.edges(false)?;
-        let counts = self.vertices(&edges, hubs)?;
+        let (edges, facts) = self.edges(EdgeRows::Pairs)?;
+        let vertices = self.divided("vertices", Stage::Vertices, &[(&edges, 0)])?;
+        self.0.discard(&edges)?;
+        let counts = self.divided("degrees", Stage::Degrees(hubs), &[(&vertices, 0)])?;
+        self.0.discard(&vertices)?;
         let merge = Stage::MergeDegrees(hubs);
         let counts: DegreeCounts = self.count("all degrees", counts, &merge, &merge)?;
         Ok(Scanned {
@@ -162,10 +156,11 @@ impl<S: Steps<Error: From<SearchError>>> Measures<'_, S> {
     ///
     /// If a step fails.
     pub fn pairs(&self, settings: &PairSettings) -> Result<Scanned<Pairs, S::Step>, S::Error> {
-        let (edges, facts) = self.edges(false)?;
+        let (edges, facts) = self.edges(EdgeRows::Blocks)?;
         let mut first = self.divided("pairs", Stage::Pairs(settings.clone()), &[(&edges, 0)])?;
+        self.0.discard(&edges)?;
         let total = self.0.facts::<u64>(&first)?.iter().sum();
-        let counted = self.vertices(&edges, 0)?;
+        let counted = self.divided("vertices", Stage::Degrees(0), &[(&first, 1)])?;
         if settings.limit.is_some() {
             let merge = Stage::MergePairs(settings.clone());
             first = self.merged("first pairs", first, &merge, &merge)?;
@@ -197,7 +192,7 @@ impl<S: Steps<Error: From<SearchError>>> Measures<'_, S> {
         settings: &SummarySettings,
     ) -> Result<Scanned<Summary, S::Step>, S::Error> {
         let merge = Stage::MergeSummary(settings.clone());
-        let (edges, facts) = self.edges(true)?;
+        let (edges, facts) = self.edges(EdgeRows::Sums)?;
         let assets = self.divided("assets", Stage::Assets(settings.clone()), &[(&edges, 1)])?;
         let mut counts: SummaryCounts = self.count("all assets", assets, &merge, &merge)?;
 
@@ -228,7 +223,7 @@ impl<S: Steps<Error: From<SearchError>>> Measures<'_, S> {
     ///
     /// If a step fails.
     pub fn tokens(&self, limit: Option<usize>) -> Result<Vec<TokenCounts>, S::Error> {
-        let (edges, _) = self.edges(false)?;
+        let (edges, _) = self.edges(EdgeRows::Sums)?;
         let ends = self.divided("edges of each token", Stage::TokenEnds, &[(&edges, 0)])?;
         self.0.discard(&edges)?;
         let sums = self.divided("addresses of each token", Stage::TokenSums, &[(&ends, 1)])?;
@@ -247,7 +242,7 @@ impl<S: Steps<Error: From<SearchError>>> Measures<'_, S> {
     ///
     /// If a step fails.
     pub fn motifs(&self) -> Result<MotifCounts, S::Error> {
-        let (edges, _) = self.edges(false)?;
+        let (edges, _) = self.edges(EdgeRows::Pairs)?;
         let ends = self.divided("loops and cycles", Stage::MotifEnds, &[(&edges, 0)])?;
         self.0.discard(&edges)?;
         let fans = self.divided("motifs", Stage::Motifs, &[(&ends, 0)])?;
@@ -271,7 +266,7 @@ impl<S: Steps<Error: From<SearchError>>> Measures<'_, S> {
         limit: Option<usize>,
         each: &mut dyn FnMut(Address, f64) -> Result<ControlFlow<()>, S::Error>,
     ) -> Result<(), S::Error> {
-        let (edges, _) = self.edges(false)?;
+        let (edges, _) = self.edges(EdgeRows::Pairs)?;
         let links = self.divided("links", Stage::Links, &[(&edges, 0)])?;
         self.0.discard(&edges)?;
         let adjacency = self.divided("adjacency", Stage::Adjacency, &[(&links, 0), (&links, 1)])?;

@@ -19,7 +19,7 @@ mod tests;
 
 pub use measures::{Measures, Scanned};
 pub use record::Record;
-pub use stage::Stage;
+pub use stage::{EdgeRows, Stage};
 pub use task::{ScanFacts, ScanTask, run_task};
 
 use serde::{Serialize, de::DeserializeOwned};
@@ -34,8 +34,8 @@ pub trait Tables {
     /// The number of tables that it reads.
     fn inputs(&self) -> usize;
 
-    /// Passes the rows of a table, some at a time, with the numbers of the tasks that wrote them:
-    /// by task, and in the order in which each wrote them.
+    /// Passes the rows of a table, with the numbers of the tasks that wrote them: by task, and in the
+    /// order in which each wrote them.
     ///
     /// # Errors
     ///
@@ -43,7 +43,7 @@ pub trait Tables {
     fn read<const K: usize, const N: usize, const A: usize>(
         &self,
         input: usize,
-        each: impl FnMut(usize, Vec<Record<K, N, A>>) -> Result<(), Self::Error>,
+        each: impl FnMut(usize, Record<K, N, A>) -> Result<(), Self::Error>,
     ) -> Result<(), Self::Error>;
 
     /// Passes the counts of a table.
@@ -144,7 +144,7 @@ pub trait Steps {
     /// As [`Self::rows`].
     fn counts<C: DeserializeOwned>(&self, step: &Self::Step) -> Result<Vec<C>, Self::Error>;
 
-    /// The rows of the only table of a step, for each task.
+    /// The rows of the first table of a step, for each task.
     ///
     /// # Errors
     ///

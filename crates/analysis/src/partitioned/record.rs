@@ -23,6 +23,10 @@ pub struct Record<const K: usize, const N: usize, const A: usize> {
 /// An edge: sender, receiver and asset; transfers, first block and its time, last block and its
 /// time; sum.
 pub(crate) type EdgeRecord = Record<{ 2 * ADDRESS + ASSET }, 5, 1>;
+/// The same without blocks: transfers; sum.
+pub(crate) type SumRecord = Record<{ 2 * ADDRESS + ASSET }, 1, 1>;
+/// The transfers of all assets from a sender to a receiver: their number.
+pub(crate) type PairRecord = Record<{ 2 * ADDRESS }, 1, 0>;
 /// A branch: address and root; transfers, first and last block.
 pub(crate) type BranchRecord = Record<{ 2 * ADDRESS }, 3, 0>;
 /// Counts of an asset: transfers, transfers of amount zero, transfers to the sender itself, first and
@@ -51,10 +55,10 @@ impl<const K: usize, const N: usize, const A: usize> Record<K, N, A> {
 }
 
 fn joined<const K: usize>(parts: &[&[u8]]) -> [u8; K] {
-    let mut key = [0; K];
-    let bytes = parts.iter().copied().flatten();
-    for (place, byte) in key.iter_mut().zip(bytes) {
-        *place = *byte;
+    let (mut key, mut at) = ([0; K], 0);
+    for part in parts {
+        key[at..at + part.len()].copy_from_slice(part);
+        at += part.len();
     }
     key
 }
@@ -95,8 +99,14 @@ pub(crate) fn asset(key: &[u8], at: usize) -> Result<Asset, SearchError> {
     })
 }
 
-impl From<&StoredEdge> for EdgeRecord {
-    fn from(edge: &StoredEdge) -> Self {
+/// The key of an edge.
+fn edge_key(edge: &StoredEdge) -> [u8; 2 * ADDRESS + ASSET] {
+    let asset = asset_key(edge.asset);
+    joined(&[edge.from.as_slice(), edge.to.as_slice(), &asset])
+}
+
+impl EdgeRecord {
+    pub(crate) fn of(edge: &StoredEdge) -> Self {
         // 0 if it is not known.
         let time = |time: Option<BlockTime>| time.map_or(0, |time| time.seconds() + 1);
         let numbers = [
@@ -106,13 +116,13 @@ impl From<&StoredEdge> for EdgeRecord {
             edge.last.0,
             time(edge.last.1),
         ];
-        let key = asset_key(edge.asset);
-        let key = [edge.from.as_slice(), edge.to.as_slice(), &key];
-        Self::new(&key, numbers, [edge.sum])
+        Self {
+            key: edge_key(edge),
+            numbers,
+            amounts: [edge.sum],
+        }
     }
-}
 
-impl EdgeRecord {
     pub(crate) fn edge(&self) -> Result<StoredEdge, SearchError> {
         let [count, first, first_time, last, last_time] = self.numbers;
         let time = |time: u64| time.checked_sub(1).and_then(BlockTime::new);
@@ -124,6 +134,47 @@ impl EdgeRecord {
             sum: self.amounts[0],
             first: (first, time(first_time)),
             last: (last, time(last_time)),
+        })
+    }
+}
+
+impl SumRecord {
+    pub(crate) fn of(edge: &StoredEdge) -> Self {
+        Self {
+            key: edge_key(edge),
+            numbers: [edge.count],
+            amounts: [edge.sum],
+        }
+    }
+
+    pub(crate) fn edge(&self) -> Result<StoredEdge, SearchError> {
+        Ok(StoredEdge {
+            from: address(&self.key, 0),
+            to: address(&self.key, ADDRESS),
+            asset: asset(&self.key, 2 * ADDRESS)?,
+            count: self.numbers[0],
+            sum: self.amounts[0],
+            first: (0, None),
+            last: (0, None),
+        })
+    }
+}
+
+impl PairRecord {
+    pub(crate) fn of(edge: &StoredEdge) -> Self {
+        let key = [edge.from.as_slice(), edge.to.as_slice()];
+        Self::new(&key, [edge.count], [])
+    }
+
+    pub(crate) fn edge(&self) -> Result<StoredEdge, SearchError> {
+        Ok(StoredEdge {
+            from: address(&self.key, 0),
+            to: address(&self.key, ADDRESS),
+            asset: Asset::NATIVE,
+            count: self.numbers[0],
+            sum: AmountSum::ZERO,
+            first: (0, None),
+            last: (0, None),
         })
     }
 }
@@ -200,7 +251,7 @@ mod tests {
             last: (u64::from(number), None),
         };
         let edges: Vec<_> = (0..4).map(edge).collect();
-        let records: Vec<EdgeRecord> = edges.iter().map(EdgeRecord::from).collect();
+        let records: Vec<EdgeRecord> = edges.iter().map(EdgeRecord::of).collect();
         let back: Vec<_> = records
             .iter()
             .map(|record| record.edge().unwrap())

@@ -50,26 +50,28 @@ fn write_grouped<const K: usize, const N: usize, const A: usize, T: Tables>(
     Ok(())
 }
 
-/// Writes the edges of a graph, by pair.
-pub(super) fn write_edges<T: Tables>(graph: &MergedGraph, to: &mut T) -> Result<(), T::Error> {
+/// Writes the edges of a graph, by pair, as rows of this kind.
+pub(super) fn write_edges<const K: usize, const N: usize, const A: usize, T: Tables>(
+    graph: &MergedGraph,
+    row: fn(&StoredEdge) -> Record<K, N, A>,
+    to: &mut T,
+) -> Result<(), T::Error> {
     let partition = |from: u32, to_vertex: u32| {
         let ends = [graph.address(from), graph.address(to_vertex)];
         let ends = [ends[0].min(ends[1]), ends[0].max(ends[1])];
-        to.partition(&ends.map(|end| end.0.0).concat())
+        to.partition(ends.map(|end| end.0.0).as_flattened())
     };
     let partitions = graph.edges().map(|edge| partition(edge.from, edge.to));
     let places = grouped(to.partitions(), partitions.collect());
     write_grouped(to, 0, &places, |places| {
         let edges = graph.edges_at(places);
-        let edges = edges.map(|edge| EdgeRecord::from(&graph.stored(&edge)));
-        edges.collect()
+        edges.map(|edge| row(&graph.stored(&edge))).collect()
     })
 }
 
-pub(super) fn write_pairs<T: Tables>(edges: Vec<StoredEdge>, to: &mut T) -> Result<(), T::Error> {
+pub(super) fn write_pairs<T: Tables>(edges: &[StoredEdge], to: &mut T) -> Result<(), T::Error> {
     for some in edges.chunks(ROWS) {
-        let records: Vec<_> = some.iter().map(EdgeRecord::from).collect();
-        to.write(0, 0, &records)?;
+        write_all(to, 0, &some.iter().map(EdgeRecord::of).collect::<Vec<_>>())?;
     }
     Ok(())
 }
@@ -84,12 +86,16 @@ pub(super) fn write_all<const K: usize, const N: usize, const A: usize, T: Table
     chunks.try_for_each(|some| to.write(table, 0, some))
 }
 
-/// Writes the vertices of a graph, by address.
-pub(super) fn write_vertices<T: Tables>(graph: &MergedGraph, to: &mut T) -> Result<(), T::Error> {
+/// Writes the vertices of a graph into a table, by address.
+pub(super) fn write_vertices<T: Tables>(
+    graph: &MergedGraph,
+    table: u32,
+    to: &mut T,
+) -> Result<(), T::Error> {
     let degrees = graph.addresses.iter().zip(vertex_degrees(graph));
     let records =
         degrees.map(|(address, degrees)| VertexRecord::new(&[address.as_slice()], degrees, []));
-    scatter(to, 0, &records.collect::<Vec<_>>(), |record| record.key)
+    scatter(to, table, &records.collect::<Vec<_>>(), |record| record.key)
 }
 
 pub(super) fn write_forest<T: Tables>(connected: Connected, to: &mut T) -> Result<(), T::Error> {
@@ -110,9 +116,7 @@ pub(super) fn each<const K: usize, const N: usize, const A: usize, T: Tables>(
     input: usize,
     mut each: impl FnMut(Record<K, N, A>) -> Result<(), SearchError>,
 ) -> Result<(), T::Error> {
-    from.read(input, |_, records| {
-        Ok(records.into_iter().try_for_each(&mut each)?)
-    })
+    from.read(input, |_, record| Ok(each(record)?))
 }
 
 /// The rows of an input.
@@ -121,8 +125,8 @@ pub(super) fn all<const K: usize, const N: usize, const A: usize, T: Tables>(
     input: usize,
 ) -> Result<Vec<Record<K, N, A>>, T::Error> {
     let mut all = Vec::new();
-    from.read(input, |_, records| {
-        all.extend(records);
+    each(from, input, |record| {
+        all.push(record);
         Ok(())
     })?;
     Ok(all)
@@ -166,20 +170,21 @@ pub(super) fn sums<const K: usize, const N: usize, const A: usize, T: Tables>(
     merged(from, input, Record::add)
 }
 
-/// The graph of a partition of edges.
-pub(super) fn graph<T: Tables>(from: &T) -> Result<MergedGraph, T::Error> {
+/// The graph of a partition of edges, in rows of this kind.
+pub(super) fn graph<const K: usize, const N: usize, const A: usize, T: Tables>(
+    from: &T,
+    edge: fn(&Record<K, N, A>) -> Result<StoredEdge, SearchError>,
+) -> Result<MergedGraph, T::Error> {
     let mut merger = Merger::default();
     let (mut edges, mut of) = (Vec::new(), 0);
-    from.read(0, |task, records: Vec<EdgeRecord>| {
+    from.read(0, |task, record| {
         // The blocks of a task are after the blocks of earlier tasks.
         if task != of {
             merger.add_stored(&edges)?;
             edges.clear();
             of = task;
         }
-        for record in records {
-            edges.push(record.edge()?);
-        }
+        edges.push(edge(&record)?);
         Ok(())
     })?;
     merger.add_stored(&edges)?;
@@ -199,10 +204,15 @@ pub(super) fn vertices<T: Tables>(from: &T) -> Result<Vertices, T::Error> {
 }
 
 pub(super) fn forest<T: Tables>(from: &T) -> Result<Connected, T::Error> {
-    let mut connected = Connected::default();
-    from.read(0, |_, records: Vec<BranchRecord>| {
-        let branches: Vec<_> = records.iter().map(BranchRecord::branch).collect();
-        Ok(connected.merge(&branches)?)
+    let (mut connected, mut branches) = (Connected::default(), Vec::new());
+    each(from, 0, |record: BranchRecord| {
+        branches.push(record.branch());
+        if branches.len() == ROWS {
+            connected.merge(&branches)?;
+            branches.clear();
+        }
+        Ok(())
     })?;
+    connected.merge(&branches)?;
     Ok(connected)
 }

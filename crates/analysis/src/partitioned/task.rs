@@ -1,10 +1,10 @@
 //! The tasks of steps.
 
 use super::{
-    Stage, Tables,
+    EdgeRows, Stage, Tables,
     record::{
-        ADDRESS, ASSET, AssetRecord, EdgeRecord, Record, address, asset, asset_key, token,
-        token_key,
+        ADDRESS, ASSET, AssetRecord, EdgeRecord, PairRecord, Record, SumRecord, address, asset,
+        asset_key, token, token_key,
     },
     rows::{
         all, each, fold, forest, graph, merged, scatter, sums, vertices, write_all, write_edges,
@@ -77,7 +77,7 @@ pub struct ScanTask {
 #[derive(Debug)]
 enum Merged {
     Forest(Connected),
-    Edges(Box<Merger>, bool),
+    Edges(Box<Merger>, EdgeRows),
 }
 
 impl ScanTask {
@@ -85,7 +85,13 @@ impl ScanTask {
     pub fn new(stage: &Stage, filter: &TransferFilter) -> Option<Self> {
         let into = match stage {
             Stage::Forest => Merged::Forest(Connected::default()),
-            Stage::Edges { with_assets } => Merged::Edges(Box::default(), *with_assets),
+            Stage::Edges(rows) => {
+                let merger = match rows {
+                    EdgeRows::Pairs => Merger::of_pairs(),
+                    _ => Merger::default(),
+                };
+                Merged::Edges(Box::new(merger), *rows)
+            }
             _ => return None,
         };
         let facts = ScanFacts::none(filter);
@@ -117,13 +123,17 @@ impl ScanTask {
     pub fn finish<T: Tables>(self, to: &mut T) -> Result<(), T::Error> {
         match self.into {
             Merged::Forest(connected) => write_forest(connected, to)?,
-            Merged::Edges(merger, with_assets) => {
+            Merged::Edges(merger, rows) => {
                 let graph = merger.finish()?;
-                write_edges(&graph, to)?;
-                if with_assets {
-                    let counts = asset_counts(&graph);
-                    let counts: Vec<_> = counts.iter().map(AssetRecord::from).collect();
-                    scatter(to, 1, &counts, |record| record.key)?;
+                match rows {
+                    EdgeRows::Pairs => write_edges(&graph, PairRecord::of, to)?,
+                    EdgeRows::Blocks => write_edges(&graph, EdgeRecord::of, to)?,
+                    EdgeRows::Sums => {
+                        write_edges(&graph, SumRecord::of, to)?;
+                        let counts = asset_counts(&graph);
+                        let counts: Vec<_> = counts.iter().map(AssetRecord::from).collect();
+                        scatter(to, 1, &counts, |record| record.key)?;
+                    }
                 }
             }
         }
@@ -139,13 +149,13 @@ impl ScanTask {
 pub fn run_task<T: Tables>(stage: &Stage, to: &mut T) -> Result<(), T::Error> {
     match stage {
         // Nothing without transfers.
-        Stage::Forest | Stage::Edges { .. } => Ok(()),
+        Stage::Forest | Stage::Edges(_) => Ok(()),
         Stage::MergeForests => write_forest(forest(to)?, to),
         Stage::Components(limit) => {
             let found = forest(to)?.finish(&[], *limit);
             to.write_counts(0, &found)
         }
-        Stage::Vertices => write_vertices(&graph(to)?, to),
+        Stage::Vertices => write_vertices(&graph(to, PairRecord::edge)?, 0, to),
         Stage::Degrees(hubs) => {
             let (addresses, degrees) = vertices(to)?;
             to.write_counts(0, &DegreeCounts::of(&addresses, &degrees, *hubs))?;
@@ -156,9 +166,10 @@ pub fn run_task<T: Tables>(stage: &Stage, to: &mut T) -> Result<(), T::Error> {
             to.write_counts(0, &counts)
         }
         Stage::Pairs(settings) => {
-            let graph = graph(to)?;
+            let graph = graph(to, EdgeRecord::edge)?;
+            write_vertices(&graph, 1, to)?;
             let edges = graph.edges().map(|edge| graph.stored(&edge));
-            write_pairs(first_pairs(edges.collect(), settings), to)?;
+            write_pairs(&first_pairs(edges.collect(), settings), to)?;
             to.report(&graph.edge_count())
         }
         Stage::MergePairs(settings) => {
@@ -167,7 +178,7 @@ pub fn run_task<T: Tables>(stage: &Stage, to: &mut T) -> Result<(), T::Error> {
                 edges.push(record.edge()?);
                 Ok(())
             })?;
-            write_pairs(first_pairs(edges, settings), to)
+            write_pairs(&first_pairs(edges, settings), to)
         }
         Stage::Assets(settings) => {
             let counts = SummaryCounts::of_assets(assets(to)?, settings);
@@ -190,7 +201,7 @@ pub fn run_task<T: Tables>(stage: &Stage, to: &mut T) -> Result<(), T::Error> {
             to.write_counts(0, &counts)
         }
         Stage::MotifEnds => {
-            let graph = graph(to)?;
+            let graph = graph(to, PairRecord::edge)?;
             let (counts, fans) = MotifCounts::of_edges(&graph);
             let fans = graph.addresses.iter().zip(fans);
             let fans = fans.map(|(address, fans)| FanRecord::new(&[address.as_slice()], fans, []));
@@ -248,12 +259,13 @@ fn all_tokens<T: Tables>(from: &T) -> Result<Vec<TokenCounts>, T::Error> {
 
 /// Writes the vertices of a part of a graph, the participants of assets, and counts.
 fn sides<T: Tables>(assets: &[Asset], to: &mut T) -> Result<(), T::Error> {
-    let graph = graph(to)?;
-    write_vertices(&graph, to)?;
+    let graph = graph(to, SumRecord::edge)?;
+    write_vertices(&graph, 0, to)?;
     let mut records: Vec<ParticipantRecord> = Vec::new();
     each_side(&graph, assets, |asset, end, participants| {
+        let asset = asset_key(asset);
         let record = |one: &Participant| {
-            let key = [&asset_key(asset)[..], &[end as u8], one.address.as_slice()];
+            let key = [&asset[..], &[end as u8], one.address.as_slice()];
             Record::new(&key, [one.transfers], [one.amount])
         };
         records.extend(participants.iter().map(record));
@@ -320,7 +332,7 @@ fn token_record(counts: &TokenCounts) -> TokenRecord {
 
 /// Writes the tokens of a part of a graph, and their addresses.
 fn token_ends<T: Tables>(to: &mut T) -> Result<(), T::Error> {
-    let (counts, ends) = tokens(&graph(to)?);
+    let (counts, ends) = tokens(&graph(to, SumRecord::edge)?);
     let counts: Vec<_> = counts.iter().map(token_record).collect();
     scatter(to, 0, &counts, |record| record.key)?;
     let ends = ends.iter().map(|end| {
@@ -346,7 +358,7 @@ fn token_sums<T: Tables>(to: &mut T) -> Result<(), T::Error> {
 
 /// Writes the links of a part of a graph, and its vertices with the numbers of their links.
 fn links<T: Tables>(to: &mut T) -> Result<(), T::Error> {
-    let graph = graph(to)?;
+    let graph = graph(to, PairRecord::edge)?;
     let mut degrees = vec![0; graph.addresses.len()];
     let mut links = Vec::new();
     for (from, to) in graph.pairs() {

@@ -64,13 +64,13 @@ impl Tables for Task {
     fn read<const K: usize, const N: usize, const A: usize>(
         &self,
         input: usize,
-        mut each: impl FnMut(usize, Vec<Record<K, N, A>>) -> Result<(), SearchError>,
+        mut each: impl FnMut(usize, Record<K, N, A>) -> Result<(), SearchError>,
     ) -> Result<(), SearchError> {
         let (step, tasks, table, partition) = self.input(input);
         for task in tasks {
             let rows = step[task].rows.get(&(table, partition));
-            for some in rows.map_or(&[][..], |rows| rows).chunks(2) {
-                each(task, some.iter().map(decoded).collect())?;
+            for row in rows.into_iter().flatten() {
+                each(task, decoded(row))?;
             }
         }
         Ok(())
@@ -222,7 +222,10 @@ impl Steps for InMemory<'_> {
         &'a self,
         step: &'a Step,
     ) -> Vec<impl Iterator<Item = Result<Record<K, N, A>, SearchError>> + 'a> {
-        let rows = |task: &'a Written| task.rows.values().flatten().map(|row| Ok(decoded(row)));
+        let rows = |task: &'a Written| {
+            let first = task.rows.range(..(1, 0)).flat_map(|(_, rows)| rows);
+            first.map(|row| Ok(decoded(row)))
+        };
         step.iter().map(rows).collect()
     }
 }

@@ -3,35 +3,13 @@
 use super::{Step, VERSION};
 use crate::{
     Error, Result,
-    engine::{Engine, Job, JobMetrics},
+    engine::{Engine, Job},
     wire::{ChunkReport, Part},
 };
 use datafusion::physical_plan::displayable;
+use std::time::Instant;
 
 impl Step {
-    fn new(job: &Job<'_>, metrics: JobMetrics) -> Self {
-        Self {
-            version: VERSION,
-            name: job.name.clone(),
-            plan: displayable(job.plan.as_ref()).indent(false).to_string(),
-            attempts: 1,
-            metrics,
-            rows: 0,
-            chunks: Vec::new(),
-            superseded: false,
-        }
-    }
-
-    /// With these reports.
-    fn with(self, chunks: Vec<ChunkReport>) -> Self {
-        let parts = chunks.iter().flat_map(|chunk| &chunk.parts);
-        Self {
-            rows: parts.map(|part| part.rows).sum(),
-            chunks,
-            ..self
-        }
-    }
-
     /// Its files in the order of rows, with the executors that wrote them.
     pub(super) fn parts(&self) -> impl Iterator<Item = (&str, &Part)> {
         let chunks = self.chunks.iter();
@@ -41,7 +19,10 @@ impl Step {
 
 /// Executes a job of this many chunks, whose reports must come in order, each once, and link.
 pub(crate) fn write_scan(engine: &dyn Engine, job: &Job<'_>, chunks: usize) -> Result<Step> {
-    let (reports, metrics) = engine.execute(job)?;
+    let start = Instant::now();
+    let (id, reports) = engine.execute(job)?;
+    let millis = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let bytes = reports.iter().map(|json| json.len() as u64).sum();
     let mut read: Vec<ChunkReport> = Vec::with_capacity(chunks);
     for json in reports {
         let report = parse(&json)?;
@@ -54,7 +35,19 @@ pub(crate) fn write_scan(engine: &dyn Engine, job: &Job<'_>, chunks: usize) -> R
             read.len()
         )));
     }
-    Ok(Step::new(job, metrics).with(read))
+    let parts = read.iter().flat_map(|chunk| &chunk.parts);
+    Ok(Step {
+        version: VERSION,
+        name: job.name.clone(),
+        plan: displayable(job.plan.as_ref()).indent(false).to_string(),
+        attempts: 1,
+        job: id,
+        millis,
+        bytes,
+        rows: parts.map(|part| part.rows).sum(),
+        chunks: read,
+        superseded: false,
+    })
 }
 
 fn parse(json: &str) -> Result<ChunkReport> {

@@ -6,7 +6,6 @@ use crate::{
     interner::{Interner, NONE},
 };
 use alloy_primitives::Address;
-use std::collections::BTreeMap;
 use txgraph_transfers::Transfer;
 
 /// Transfers whose ends are numbered at once.
@@ -20,6 +19,7 @@ pub struct Merger {
     addresses: Interner<Address>,
     assets: Interner<Asset>,
     graph: MergedGraph,
+    by_asset: bool,
 }
 
 impl Default for Merger {
@@ -28,11 +28,21 @@ impl Default for Merger {
             addresses: Interner::default(),
             assets: Interner::default(),
             graph: MergedGraph::new(Vec::new()),
+            by_asset: true,
         }
     }
 }
 
 impl Merger {
+    /// A merger of edges that count the transfers of two addresses. Asset and sum of an edge have no
+    /// meaning.
+    pub fn of_pairs() -> Self {
+        Self {
+            by_asset: false,
+            ..Self::default()
+        }
+    }
+
     /// Adds transfers, in their total order. Runs on the current rayon pool.
     ///
     /// # Errors
@@ -47,9 +57,13 @@ impl Merger {
             numbers.clear();
             self.addresses.intern_all(&ends, &mut numbers)?;
             assets.clear();
-            assets.extend(chunk.iter().map(Asset::of));
             asset_numbers.clear();
-            self.assets.intern_all(&assets, &mut asset_numbers)?;
+            if self.by_asset {
+                assets.extend(chunk.iter().map(Asset::of));
+                self.assets.intern_all(&assets, &mut asset_numbers)?;
+            } else {
+                asset_numbers.resize(chunk.len(), self.assets.intern(Asset::NATIVE)?);
+            }
             self.graph.zero_values.resize(self.assets.len(), 0);
 
             let numbers = numbers.chunks_exact(2).zip(&asset_numbers);
@@ -68,27 +82,46 @@ impl Merger {
     ///
     /// [`SearchError::TooLarge`] at 2^32 - 1 addresses or assets.
     pub fn add_stored(&mut self, edges: &[StoredEdge]) -> Result<(), SearchError> {
-        let blocks = edges.iter().flat_map(|edge| [edge.first, edge.last]);
-        let mut numbers: BTreeMap<_, u32> = blocks.map(|block| (block, 0)).collect();
-        for ((block, time), number) in &mut numbers {
-            *number = self.graph.blocks.number(*block, *time);
+        let mut blocks = Vec::new();
+        for block in edges.iter().flat_map(|edge| [edge.first, edge.last]) {
+            if blocks.last() != Some(&block) {
+                blocks.push(block);
+            }
         }
-        for edge in edges {
-            let asset = self.assets.intern(edge.asset)?;
-            self.graph.transfers += edge.count;
-            self.graph.edges.push(&EdgeSum {
-                from: self.addresses.intern(edge.from)?,
-                to: self.addresses.intern(edge.to)?,
-                asset,
-                count: edge.count,
-                sum: edge.sum,
-                hop: 1,
-                first: numbers[&edge.first],
-                last: numbers[&edge.last],
-            });
+        blocks.sort_unstable();
+        blocks.dedup();
+        let known = &mut self.graph.blocks;
+        let block_numbers = blocks
+            .iter()
+            .map(|(block, time)| known.number(*block, *time));
+        let block_numbers: Vec<_> = block_numbers.collect();
+        let number = |block| {
+            let place = blocks.binary_search(&block);
+            place.map_or(0, |place| block_numbers[place])
+        };
+        let (mut ends, mut numbers) = (Vec::new(), Vec::new());
+        for chunk in edges.chunks(CHUNK) {
+            ends.clear();
+            ends.extend(chunk.iter().flat_map(|edge| [edge.from, edge.to]));
+            numbers.clear();
+            self.addresses.intern_all(&ends, &mut numbers)?;
+            for (edge, ends) in chunk.iter().zip(numbers.chunks_exact(2)) {
+                let asset = self.assets.intern(edge.asset)?;
+                self.graph.transfers += edge.count;
+                self.graph.edges.push(&EdgeSum {
+                    from: ends[0],
+                    to: ends[1],
+                    asset,
+                    count: edge.count,
+                    sum: edge.sum,
+                    hop: 1,
+                    first: number(edge.first),
+                    last: number(edge.last),
+                });
+            }
+            self.graph.edges.merge_if_many();
         }
         self.graph.zero_values.resize(self.assets.len(), 0);
-        self.graph.edges.merge_if_many();
         Ok(())
     }
 
@@ -102,6 +135,7 @@ impl Merger {
             addresses,
             assets,
             mut graph,
+            ..
         } = self;
         graph.addresses = addresses.into_values();
         graph.assets = assets.into_values();
@@ -124,6 +158,7 @@ mod tests {
     use crate::{MergedEdge, testing};
     use alloy_primitives::U256;
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
     use txgraph_transfers::TokenStandard;
 
     /// Transfers of up to ten addresses, one of them zero, and of four assets, two of which
