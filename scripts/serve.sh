@@ -25,7 +25,7 @@ serve_small
 for name in blocks receipts logs state; do
     zstd -dq "testdata/small/v2/$name.jsonl.zst" -o "$scratch/$name.jsonl"
 done
-cp testdata/small/v2/genesis.json "$scratch"
+cp testdata/small/v2/genesis.json testdata/small/v2/truth.json "$scratch"
 say "asking $url"
 
 # Modules are found beside the file that imports them.
@@ -44,6 +44,11 @@ hash=$(sed -n '3s/.*"transactionHash": *"\(0x[0-9a-f]*\)".*/\1/p' "$scratch/rece
 from=$("$cast" tx "$hash" from --rpc-url "$url")
 nonce=$("$cast" tx "$hash" nonce --rpc-url "$url")
 "$cast" tx --from "$from" --nonce "$nonce" --rpc-url "$url" --json | grep -q "\"$hash\"" || die "cast tx --from --nonce"
+[ "$("$cast" estimate --from "$from" --rpc-url "$url" "$from")" = 21000 ] || die "cast estimate"
+"$cast" rpc debug_traceTransaction "$hash" '{"tracer":"prestateTracer"}' --rpc-url "$url" | grep -qi "\"$from\"" ||
+    die "cast rpc debug_traceTransaction"
+"$cast" rpc trace_replayTransaction "$hash" '["trace","stateDiff"]' --rpc-url "$url" | grep -qi "\"$from\"" ||
+    die "cast rpc trace_replayTransaction"
 
 # A fork of the chain, with a block of its own.
 timeout 60 "$anvil" --fork-url "$url" --port 0 >"$scratch/anvil.log" 2>&1 &

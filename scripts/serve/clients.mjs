@@ -15,6 +15,8 @@ const blocks = lines("blocks");
 const receipts = lines("receipts").flatMap((line) => line.receipts);
 const logs = lines("logs");
 const state = lines("state");
+// An account with coins.
+const rich = JSON.parse(readFileSync(`${folder}/truth.json`, "utf8")).accounts.gas_station;
 const last = blocks.length - 1;
 const lower = (text) => text?.toLowerCase() ?? null;
 
@@ -57,8 +59,12 @@ async function ethers() {
   for (const node of state) {
     assert.deepEqual(await provider.send(node.method, node.params), node.result, JSON.stringify(node));
   }
+  assert.equal(await provider.estimateGas({ from: rich, to: blocks[last].miner, value: 1n }), 21_000n);
+  // A loop without an end.
+  const refused = ({ info }) => info.error.message.startsWith("gas required exceeds allowance");
+  await assert.rejects(provider.estimateGas({ from: rich, data: "0x5b600056" }), refused);
   provider.destroy();
-  return blocks.length + receipts.length + state.length;
+  return blocks.length + receipts.length + state.length + 2;
 }
 
 // The provider for Etherscan, at another URL. It knows the chains of Etherscan only.
@@ -96,7 +102,12 @@ async function viem() {
   found.forEach((log, at) => sameLog(log, all[at]));
   const { baseFeePerGas } = await client.getBlock();
   assert.equal(baseFeePerGas, BigInt(blocks[last].baseFeePerGas));
-  return logs.length + 1;
+  assert.equal(await client.getBlobBaseFee(), 1n);
+  const to = blocks[last].miner;
+  assert.equal(await client.estimateGas({ account: rich, to, value: 1n }), 21_000n);
+  const { accessList, gasUsed } = await client.createAccessList({ account: rich, to, value: 1n });
+  assert.deepEqual([accessList, gasUsed], [[], 21_000n]);
+  return logs.length + 4;
 }
 
 // A wallet's history: every transaction that names the address, in both directions of paging.

@@ -247,6 +247,7 @@ mod tests {
                 first_log: 0,
                 frames: Some(recorder.take()),
                 transitions: Vec::new(),
+                touched: None,
                 balances: None,
                 without_overrides: None,
             };

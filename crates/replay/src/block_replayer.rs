@@ -5,7 +5,7 @@
 use crate::oracle::{BlockEvm, Both};
 use crate::{
     BlockReplay, BlockRules, Difference, EngineKind, Error, FrameDetail, FrameRecorder, Mismatch,
-    Record, ReplayOptions, Result, StateError, StateHistory, StateOverrides, StoredBlock,
+    Record, ReplayOptions, Result, StateError, StateHistory, StateOverrides, StoredBlock, Touched,
     TransactionReplay, Verify,
     balance_check::BalanceChecker,
     engine::{Engine, OurEvm},
@@ -36,7 +36,7 @@ pub(crate) struct BlockReplayer<'a, 'i> {
     overrides: Option<&'a StateOverrides>,
     /// The transaction that is executed instead.
     changed: Option<Transaction>,
-    inspectors: InspectorPair<FrameRecorder, &'i mut dyn Inspector>,
+    inspectors: InspectorPair<InspectorPair<FrameRecorder, Touched>, &'i mut dyn Inspector>,
     /// The tokens whose balances are compared with their logs.
     tokens: &'a [Address],
     balance_checker: Option<BalanceChecker<'a>>,
@@ -82,7 +82,7 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
             only: None,
             overrides: None,
             changed: None,
-            inspectors: InspectorPair(frames.map(FrameRecorder::new), None),
+            inspectors: InspectorPair(InspectorPair::recording(frames, record.touched), None),
             tokens,
             balance_checker: None,
             receipts: Receipts::default(),
@@ -201,7 +201,12 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
             Ok(WhileWanted::new(source, cancel))
         };
         let (fork, evm) = (self.rules.fork, &mut worker.evm);
-        let transitions = self.record.transitions || !self.tokens.is_empty();
+        let Record {
+            transitions,
+            touched,
+            ..
+        } = self.record;
+        let transitions = transitions || touched || !self.tokens.is_empty();
         if !self.tokens.is_empty() {
             let block = self.block.environment(&self.rules);
             self.balance_checker = Some(BalanceChecker::new(self.tokens, evm.chain_id(), block));
@@ -253,11 +258,8 @@ impl<'a, 'i> BlockReplayer<'a, 'i> {
         let end = end.map_err(|failure| {
             state_error(block.header.number, failure.transaction, failure.source)
         })?;
-        if let Some(recorder) = &self.inspectors.0
-            && !recorder.is_complete()
-        {
-            let block = block.header.number;
-            return Err(Error::FramesTooLarge { block });
+        if let Some(recorded) = &self.inspectors.0 {
+            recorded.check_complete(block.header.number)?;
         }
         let changes = if self.record.changes || self.verify.changes {
             engine.changes()
@@ -404,11 +406,16 @@ impl BlockObserver for BlockReplayer<'_, '_> {
             transaction: (self.changed.take()).unwrap_or_else(|| stored.transaction.clone()),
             outcome,
             first_log: u32::try_from(first_log).unwrap_or(u32::MAX),
-            frames: self.inspectors.0.as_mut().map(FrameRecorder::take),
+            frames: None,
             transitions: Vec::new(),
+            touched: None,
             balances: None,
             without_overrides: None,
         };
+        if let Some(recorded) = &mut self.inspectors.0 {
+            let environment = block.environment(&self.rules);
+            recorded.take(&mut replay, &environment, &transitions, engine)?;
+        }
         if let Some(checker) = &mut self.balance_checker {
             replay.balances = Some(checker.check(&replay, &transitions, engine)?);
         }

@@ -240,7 +240,7 @@ impl<H: StateHistory> Replayer<'_, H> {
         options.record = Record {
             frames: Some(FrameDetail::Calls),
             transitions: true,
-            changes: false,
+            ..Record::default()
         };
         let replayer = Replayer::new(self.rules.clone(), self.blocks, history, options)?;
         let replay = replayer.block(number)?;

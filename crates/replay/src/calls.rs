@@ -1,12 +1,43 @@
-//! Calls on the state at the end of a block, outside of any transaction.
+//! Calls on the state at the end of a block, outside of any transaction, and transactions that are in no block.
 
 use crate::{
-    BlockSource, Error, Replayer, Result, StateError, StateHistory, StateOverrides,
+    BlockSource, Error, Record, Refusal, Replayer, Result, StateError, StateHistory,
+    StateOverrides, TransactionReplay,
+    engine::{Engine, Failure, OurEvm},
+    inspect::InspectorPair,
+    look_back::LookBack,
     wanted::{WhileWanted, state_error},
     worker::{self, Worker},
 };
-use alloy_primitives::{Address, KECCAK256_EMPTY};
-use txgraph_evm::{Block, Inspector, Message, Outcome, State, StateSource};
+use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256};
+use txgraph_evm::{
+    Account, Block, Inspector, Message, Outcome, State, StateMemory, StateSource, Transaction,
+};
+
+/// Executes transactions that are in no block. Each begins with the same state.
+pub trait Simulate {
+    /// The environment of a transaction.
+    fn environment(&self) -> &Block;
+
+    /// An account before the transactions, and its code.
+    ///
+    /// # Errors
+    ///
+    /// If the state cannot be read.
+    fn account(&mut self, address: Address) -> Result<(Account, Bytes)>;
+
+    /// Executes a transaction with the nonce of its sender, and discards its changes. Without a fee, the base
+    /// fee is zero, too.
+    ///
+    /// # Errors
+    ///
+    /// If the state cannot be read, or the execution was interrupted.
+    fn execute(
+        &mut self,
+        transaction: Transaction,
+        record: Record,
+    ) -> Result<std::result::Result<TransactionReplay, Refusal>>;
+}
 
 /// Successive calls on one state; each sees the changes of the calls before it.
 pub(crate) struct Calls<S> {
@@ -30,6 +61,91 @@ impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
             state: State::new(WhileWanted::new(state, &self.options.cancel)),
             environment: rules.environment(&header),
         })
+    }
+}
+
+impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
+    /// Lets `ask` execute transactions after block `number`, in the environment of that block.
+    ///
+    /// # Errors
+    ///
+    /// If the block or its state cannot be read.
+    pub fn simulate<T>(
+        &self,
+        number: u64,
+        overrides: &StateOverrides,
+        ask: impl FnOnce(&mut dyn Simulate) -> T,
+    ) -> Result<T> {
+        let mut calls = self.calls(number)?;
+        calls.change(overrides)?;
+        Ok(ask(&mut calls))
+    }
+}
+
+impl<S: StateSource<Error: Into<StateError>>> Simulate for Calls<S> {
+    fn environment(&self) -> &Block {
+        &self.environment
+    }
+
+    fn account(&mut self, address: Address) -> Result<(Account, Bytes)> {
+        let block = self.environment.number;
+        let account = self.state.account(address);
+        let read = account.and_then(|account| Ok((account, self.state.code(address)?)));
+        let (account, code) = read.map_err(|source| state_error(block, None, source.into()))?;
+        Ok((account.unwrap_or_default(), code))
+    }
+
+    fn execute(
+        &mut self,
+        mut transaction: Transaction,
+        record: Record,
+    ) -> Result<std::result::Result<TransactionReplay, Refusal>> {
+        let mut block = self.environment.clone();
+        let wanted = self.state.source_mut().check_wanted();
+        wanted.map_err(|source| state_error(block.number, None, source.into()))?;
+        if transaction.max_fee_per_gas.is_zero() {
+            block.base_fee = U256::ZERO;
+        }
+        transaction.nonce = self.account(transaction.caller)?.0.nonce;
+        let evm = &mut self.worker.evm;
+        let fork = evm.fork();
+        let mut recorded = InspectorPair::recording(record.frames, record.touched);
+        let mut engine = OurEvm::new(
+            evm,
+            fork,
+            LookBack::new(&mut self.state, &[]),
+            record.transitions || record.touched,
+            StateMemory::default(),
+        );
+        let inspector = recorded.as_mut().map(|it| it as &mut dyn Inspector);
+        let failed = |source| state_error(block.number, None, source);
+        let outcome = match engine.transaction(&block, &transaction, inspector) {
+            Ok(outcome) => outcome,
+            Err(Failure::Refused(refusal)) => return Ok(Err(refusal)),
+            Err(Failure::State(source)) => return Err(failed(source)),
+        };
+        let mut replay = TransactionReplay {
+            block: block.number,
+            fork,
+            index: 0,
+            hash: B256::ZERO,
+            transaction,
+            outcome,
+            first_log: 0,
+            frames: None,
+            transitions: engine.transitions().map_err(failed)?,
+            touched: None,
+            balances: None,
+            without_overrides: None,
+        };
+        if let Some(recorded) = &mut recorded {
+            recorded.check_complete(block.number)?;
+            let transitions = std::mem::take(&mut replay.transitions);
+            let taken = recorded.take(&mut replay, &block, &transitions, &mut engine);
+            taken.map_err(failed)?;
+            replay.transitions = transitions;
+        }
+        Ok(Ok(replay))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The interface between the execution of a block and the interpreter.
 
-use crate::{Refusal, StateOverrides, error::StateError, look_back::LookBack};
+use crate::{Refusal, StateOverrides, Touched, error::StateError, look_back::LookBack};
 use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256};
 use txgraph_block::AccessList;
 use txgraph_evm::{
@@ -66,6 +66,18 @@ pub(crate) trait Engine {
         _calls: &[Message],
     ) -> Result<Vec<Option<Outcome>>, StateError> {
         Ok(Vec::new())
+    }
+
+    /// Looks up what a transaction touched in the present state without `undone`, which are its
+    /// transitions. Does nothing if the engine does not support this.
+    fn look_up(
+        &mut self,
+        _touched: &mut Touched,
+        _block: &Block,
+        _transaction: &Transaction,
+        _undone: &[Transition],
+    ) -> Result<(), StateError> {
+        Ok(())
     }
 
     /// Ends a step of the access list of the block (EIP-7928).
@@ -236,6 +248,17 @@ where
             }
         }
         Ok(outcomes)
+    }
+
+    fn look_up(
+        &mut self,
+        touched: &mut Touched,
+        block: &Block,
+        transaction: &Transaction,
+        undone: &[Transition],
+    ) -> Result<(), StateError> {
+        let mut state = State::new(LookBack::new(&mut self.state, undone));
+        touched.look_up(&mut state, block, transaction, undone)
     }
 
     fn end_step(&mut self) {

@@ -16,10 +16,11 @@
 //! The tables that store a state and the semantics of opcodes belong to other crates.
 //!
 //! Modules, each using only those before it: refusal, mismatch, error, frames, inspect, transaction_transfers,
-//! revert_reason, balance_difference, replay, balances, block, call_trace, history, look_back,
-//! native_transfers, amount_tracer, participants, profile, reference_trace, rules, state_diff, state_overrides, block_source, options, engine,
-//! trace_comparer, verify, balance_check, execution, oracle, wanted, worker, block_replayer, newest,
-//! replayer, bundles, calls, internal, block_transfers, range, token, with_internal.
+//! revert_reason, balance_difference, account_fields, delegation, touched, replay, balances, block, call_trace,
+//! history, look_back, native_transfers, amount_tracer, participants, profile, reference_trace, rules, state_diff,
+//! state_overrides, block_source, options, engine, recording, trace_comparer, verify, balance_check, execution,
+//! oracle, wanted, worker, block_replayer, newest, replayer, bundles, calls, internal, block_transfers, range,
+//! token, with_internal.
 
 mod error;
 mod mismatch;
@@ -41,19 +42,23 @@ mod frames;
 mod replay;
 mod verify;
 
+mod account_fields;
 mod amount_tracer;
 mod balance_check;
 mod balance_difference;
 mod balances;
 mod block_transfers;
 mod call_trace;
+mod delegation;
 mod native_transfers;
 mod newest;
 mod participants;
 mod profile;
+mod recording;
 mod reference_trace;
 mod revert_reason;
 mod state_diff;
+mod touched;
 mod trace_comparer;
 mod transaction_transfers;
 
@@ -71,6 +76,7 @@ mod internal;
 mod token;
 mod with_internal;
 
+pub use account_fields::AccountFields;
 pub use amount_tracer::{AmountTracer, AmountTracers};
 pub use balance_difference::{BalanceCheck, BalanceDifference, SignedAmount};
 pub use balances::{BalanceChange, BalanceCounter};
@@ -78,6 +84,8 @@ pub use block::{StoredBlock, StoredReceipt, StoredTransaction};
 pub use block_source::BlockSource;
 pub use bundles::RecordedBlock;
 pub use call_trace::{CallFrame, CallLog};
+pub use calls::Simulate;
+pub use delegation::delegate;
 pub use error::{Error, Result, StateError};
 pub use frames::{Destruction, Frame, FrameDetail, FrameLog, FrameRecorder, Frames};
 pub use history::StateHistory;
@@ -94,9 +102,10 @@ pub use replay::{BlockReplay, Record, TransactionReplay, Verify};
 pub use replayer::{Replayer, TransactionLocation};
 pub use revert_reason::revert_reason;
 pub use rules::{ChainRules, Genesis};
-pub use state_diff::{AccountFields, FieldChange, StateChange, StateDiff};
+pub use state_diff::{FieldChange, StateChange, StateDiff};
 pub use state_overrides::{StateOverrides, TransactionOverride};
 pub use token::{TokenMetadata, query};
+pub use touched::Touched;
 pub use trace_comparer::{StepDifference, TraceComparer};
 pub use transaction_transfers::transaction_transfers;
 pub use txgraph_block::{BlockRules, RequestFault};

@@ -77,4 +77,13 @@ impl<S: StateSource<Error: Into<StateError>>> StateSource for LookBack<'_, S> {
         let source = self.state.source_mut();
         source.block_hash(number).map_err(Into::into)
     }
+
+    fn has_storage(&mut self, address: Address) -> Result<bool, StateError> {
+        let source = self.state.source_mut();
+        source.has_storage(address).map_err(Into::into)
+    }
+
+    fn check_wanted(&mut self) -> Result<(), StateError> {
+        self.state.source_mut().check_wanted().map_err(Into::into)
+    }
 }

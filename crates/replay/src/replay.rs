@@ -1,6 +1,6 @@
 //! Options and results of a replay.
 
-use crate::{BalanceCheck, FrameDetail, Frames, Mismatch};
+use crate::{BalanceCheck, FrameDetail, Frames, Mismatch, Touched};
 use alloy_primitives::B256;
 use txgraph_evm::{AccountChange, Fork, Outcome, Transition};
 
@@ -11,6 +11,9 @@ pub struct Record {
     pub frames: Option<FrameDetail>,
     /// The state changes of the transaction.
     pub transitions: bool,
+    /// The accounts and slots that the transaction touches, with their values before it. Not supported by
+    /// revm.
+    pub touched: bool,
     /// The state changes of the whole block.
     pub changes: bool,
 }
@@ -91,6 +94,8 @@ pub struct TransactionReplay {
     pub frames: Option<Frames>,
     /// The state changes, if recorded.
     pub transitions: Vec<Transition>,
+    /// The accounts and slots that it touches, if recorded.
+    pub touched: Option<Touched>,
     /// The comparison of balances with logs, if [tokens](crate::ReplayOptions::tokens) are given.
     pub balances: Option<BalanceCheck>,
     /// The run without the [overrides](crate::ReplayOptions::overrides), if any are given.

@@ -1,7 +1,7 @@
 //! The state changes of a transaction, one by one, and in the form of `debug_traceTransaction` with
 //! `prestateTracer` in diff mode.
 
-use crate::TransactionReplay;
+use crate::{AccountFields, TransactionReplay};
 use alloy_primitives::{Address, B256, Bytes, U256};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -16,23 +16,6 @@ pub struct StateDiff {
     /// Before the transaction: all fields of each account that existed, and the changed slots
     /// that were not zero.
     pub pre: BTreeMap<Address, AccountFields>,
-}
-
-/// The fields of an account.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct AccountFields {
-    /// The balance in wei.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub balance: Option<U256>,
-    /// The code, unless it is empty.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub code: Option<Bytes>,
-    /// The nonce, unless it is zero.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub nonce: Option<u64>,
-    /// Slots and their values.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub storage: BTreeMap<B256, B256>,
 }
 
 /// A change of the state by a transaction.
@@ -106,7 +89,8 @@ impl TransactionReplay {
             if !(transition.created && before.is_empty()) {
                 let code = transition.code_before.clone();
                 let slots = slots(transition, |slot| slot.original);
-                diff.pre.insert(address, all_fields(before, code, slots));
+                diff.pre
+                    .insert(address, AccountFields::of(before, code, slots));
             }
             if !transition.destroyed {
                 diff.post
@@ -150,19 +134,6 @@ fn field_changes(transition: &Transition) -> Vec<FieldChange> {
         after: slot.present.into(),
     }));
     changes
-}
-
-fn all_fields(
-    account: Account,
-    code: Option<Bytes>,
-    storage: BTreeMap<B256, B256>,
-) -> AccountFields {
-    AccountFields {
-        balance: Some(account.balance),
-        code: code.filter(|code| !code.is_empty()),
-        nonce: (account.nonce != 0).then_some(account.nonce),
-        storage,
-    }
 }
 
 fn changed_fields(before: Account, transition: &Transition) -> AccountFields {

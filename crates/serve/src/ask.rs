@@ -149,7 +149,7 @@ impl<'a> Ask<'a> {
                 found.ok_or_else(|| {
                     Fault::NodeOnly(format!(
                         "the block `{text}` is known to the node only: the data directory contains blocks \
-                         up to `latest`, {}",
+                         up to {}; ask about `latest`",
                         self.tip.number
                     ))
                 })

@@ -45,6 +45,11 @@ impl FlatTrace {
         body
     }
 
+    /// The trace without its place.
+    pub(crate) fn alone(self) -> Value {
+        self.body
+    }
+
     /// The coins that a block creates.
     pub(crate) fn reward(author: Address, kind: &'static str, value: U256) -> Self {
         Self {
@@ -133,6 +138,16 @@ pub(crate) fn flat(replay: &TransactionReplay) -> impl Iterator<Item = FlatTrace
 pub(crate) fn count(ask: &Ask<'_>, replay: &TransactionReplay) -> Answer<()> {
     let mut frames = replay.frames.iter().flat_map(|frames| frames.iter());
     frames.try_for_each(|frame| ask.count(500 + 2 * (frame.input.len() + frame.output.len())))
+}
+
+/// Counts the changes of the state as rows, before all of them are written.
+pub(crate) fn count_changes(ask: &Ask<'_>, replay: &TransactionReplay) -> Answer<()> {
+    let mut accounts = replay.transitions.iter();
+    accounts.try_for_each(|it| {
+        let codes = it.code_before.iter().chain(&it.code_after);
+        let codes: usize = codes.map(|code| code.len()).sum();
+        ask.count(1000 + 300 * it.slots.len() + 2 * codes)
+    })
 }
 
 fn call(frame: &Frame, path: &[u32], subtraces: usize) -> FlatTrace {

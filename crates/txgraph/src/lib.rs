@@ -89,8 +89,9 @@ pub use txgraph_analysis::{
 };
 pub use txgraph_base::UnknownWord;
 pub use txgraph_evm::{
-    AccountOverride, Fork, FrameEnd, FrameKind, FrameStart, Halt, Inspector, Outcome, Status, Step,
-    is_precompile,
+    AccessListItem, AccountOverride, Fork, FrameEnd, FrameKind, FrameStart, Halt, Inspector,
+    InvalidTransaction, Outcome, Status, Step, Transaction as EvmTransaction, TransactionType,
+    Transition, is_precompile,
 };
 pub use txgraph_export::{
     ArrowCollector, ArrowReceiver, ArrowTable, ArrowTarget, Cell, ClaimedMetadata, ColumnChoice,
@@ -119,8 +120,9 @@ pub use txgraph_nodedb::{
 pub use txgraph_reader::{CancelFlag, NodeSource, Progress, Threads};
 pub use txgraph_replay::{
     AccountFields, BlockReplay, CallFrame, CallLog, Cause, Destruction, Difference, EngineKind,
-    FieldChange, Frame, FrameLog, Frames, Mismatch, NativeTransfer, RangeReport, StateChange,
-    StateDiff, StateOverrides, TransactionOverride, TransactionReplay, revert_reason,
+    FieldChange, Frame, FrameDetail, FrameLog, Frames, Mismatch, NativeTransfer, RangeReport,
+    Record, Refusal, Simulate, StateChange, StateDiff, StateOverrides, Touched,
+    TransactionOverride, TransactionReplay, delegate, revert_reason,
 };
 #[cfg(feature = "rpc")]
 pub use txgraph_rpc::{Endpoint, Relay};

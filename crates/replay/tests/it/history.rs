@@ -124,6 +124,7 @@ pub(crate) fn everything() -> ReplayOptions {
         frames: Some(FrameDetail::Everything),
         transitions: true,
         changes: true,
+        ..Record::default()
     })
 }
 

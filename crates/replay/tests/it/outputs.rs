@@ -15,6 +15,7 @@ fn for_each(fixture: &Fixture, see: &mut dyn FnMut(BlockReplay)) {
         frames: Some(FrameDetail::Calls),
         transitions: true,
         changes: true,
+        ..Record::default()
     });
     let report = opened
         .replayer(options)

@@ -163,8 +163,11 @@ pub(super) fn neighbors(query: &Query<'_>) -> Reply {
     found.put("edges", edges.collect::<Answer<Vec<_>>>()?);
     found.put("more", answer.more);
     if answer.more > 0 {
-        let more = number(answer.more, "more edge has", "more edges have");
-        found.lacks_rows(format!("{more} fewer transfers"));
+        found.lacks_rows(number(
+            answer.more,
+            "more edge is not listed",
+            "more edges are not listed",
+        ));
     }
     let shown = answer.edges.iter().map(|edge| edge.asset.token_address);
     let tokens = tokens(query, shown, &mut found)?;

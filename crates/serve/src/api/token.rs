@@ -57,8 +57,8 @@ pub(super) fn token(query: &Query<'_>) -> Reply {
     if answer.more > 0 && answer.is_ranked {
         found.lacks_rows(number(
             answer.more,
-            "more holder has less",
-            "more holders have less",
+            "more holder is not listed",
+            "more holders are not listed",
         ));
     }
     found.scan(&answer.scan);

@@ -127,15 +127,10 @@ pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
 /// The coins that the genesis allocates to an address; `None` if the node does not keep that state, or
 /// has no index to find it.
 fn allocation(ask: &Ask<'_>, of: Address) -> Answer<Option<U256>> {
-    let balance = || -> Answer<Option<U256>> {
-        Ok(match ask.source.has_state_index(0)? {
-            true => Some(ask.state(0, |state| state.account(of))?.balance),
-            false => None,
-        })
-    };
-    match balance() {
+    match (ask.source.indexed_account(0, of)).map_err(Fault::from) {
+        Ok(account) => Ok(Some(account.balance)),
         Err(fault) if fault.is_missing() || fault.is_elsewhere() => Ok(None),
-        known => known,
+        Err(fault) => Err(fault),
     }
 }
 

@@ -12,7 +12,6 @@ use crate::{
     rpc,
 };
 use serde_json::{Value, json};
-use txgraph::Trace;
 
 /// The most contracts of one query.
 const CONTRACTS_MAX: usize = 5;
@@ -28,7 +27,7 @@ pub(super) fn creations(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
         let by = creation.by;
         let init = match by {
             Some(by) => {
-                let replay = rpc::at(ask, (creation.block, by.index), Trace::Call)?;
+                let replay = rpc::at(ask, (creation.block, by.index), rpc::Recorded::CALLS)?;
                 init_code(&replay, contract).unwrap_or_default()
             }
             // In the genesis.

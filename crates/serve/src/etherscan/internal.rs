@@ -15,7 +15,7 @@ use crate::{
 };
 use serde_json::{Map, Value};
 use txgraph::{
-    BlockRange, BlockReplay, BlockSpec, Direction, Frame, FrameKind, Kind, Order, Trace, Transfer,
+    Address, BlockRange, BlockReplay, BlockSpec, Direction, Frame, FrameKind, Kind, Order, Transfer,
 };
 
 pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
@@ -29,8 +29,10 @@ pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     };
     let mut transfers = ask.source.transfers().native().internal();
     transfers = transfers.blocks(BlockSpec::through(first, last));
-    for kind in [Kind::Internal, Kind::Burn] {
-        transfers = transfers.kind(kind);
+    transfers = transfers.kind(Kind::Internal);
+    // Coins that are destroyed go to the zero address in transfers, but not in rows.
+    if wanted != Some(Address::ZERO) {
+        transfers = transfers.kind(Kind::Burn);
     }
     if let Some(wanted) = wanted {
         transfers = transfers.address(wanted).direction(Direction::Both);
@@ -44,7 +46,7 @@ pub(super) fn transactions(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     let mut rows = Vec::with_capacity(found.len());
     let blocks = found.iter().map(|it| BlockRange::one(it.block_number));
     let mut left = found.iter().peekable();
-    rpc::replay(ask, &blocks.collect(), Trace::Call, |block| {
+    rpc::replay(ask, &blocks.collect(), rpc::Recorded::CALLS, |block| {
         while let Some(transfer) = left.next_if(|it| it.block_number == block.number) {
             ask.count(800)?;
             rows.push(of_transfer(block, transfer)?);
@@ -115,7 +117,7 @@ fn of_transfer(block: &BlockReplay, transfer: &Transfer) -> Answer<Value> {
 }
 
 fn of_transaction(ask: &Ask<'_>, hash: txgraph::B256, page: Page) -> Answer<Reply> {
-    let Some((replay, place)) = rpc::one(ask, hash, Trace::Call)? else {
+    let Some((replay, place)) = rpc::one(ask, hash, rpc::Recorded::CALLS)? else {
         return Err(rpc::no_transaction(ask, hash));
     };
     let time = ask.source.header(place.block)?.timestamp;

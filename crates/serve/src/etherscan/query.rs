@@ -127,9 +127,10 @@ impl Query {
             match self.get(name) {
                 Some(text) if text.eq_ignore_ascii_case("latest") => Ok(Some(latest)),
                 Some(text) if text.starts_with("0x") => {
-                    let number = u64::from_str_radix(text.trim_start_matches("0x"), 16);
-                    let wrong = |_| Fault::Params(format!("Error! Invalid parameter {name}"));
-                    number.map(Some).map_err(wrong)
+                    let digits = text.strip_prefix("0x").filter(|it| !it.starts_with('+'));
+                    let number = digits.and_then(|it| u64::from_str_radix(it, 16).ok());
+                    let wrong = || Fault::Params(format!("Error! Invalid parameter {name}"));
+                    number.map(Some).ok_or_else(wrong)
                 }
                 _ => self.number(name),
             }

@@ -1,8 +1,10 @@
-//! `debug_*`: call traces and state differences of past transactions.
+//! `debug_*`: call traces, and the state before and after transactions.
 
 use super::{
     params::Params,
-    trace::{found, replay},
+    replayed::{Recorded, found, replay},
+    request::{Request, no_block_overrides, overrides},
+    simulate,
 };
 use crate::{
     ask::Ask,
@@ -11,19 +13,33 @@ use crate::{
     json::data,
 };
 use serde_json::{Value, json};
-use txgraph::{AccountFields, BlockRange, CallFrame, StateDiff, Trace, TransactionReplay};
+use std::collections::BTreeMap;
+use txgraph::{AccountFields, BlockRange, CallFrame, StateDiff, TransactionReplay};
 
 /// The trace that is asked of each transaction.
 #[derive(Clone, Copy)]
 enum Tracer {
-    Call {
-        with_logs: bool,
-        only_top: bool,
-    },
-    Diff {
-        without_code: bool,
-        without_storage: bool,
-    },
+    Call { with_logs: bool, only_top: bool },
+    Diff(LeftOut),
+    Before(LeftOut),
+}
+
+/// The fields of accounts that are not wanted.
+#[derive(Clone, Copy)]
+struct LeftOut {
+    code: bool,
+    storage: bool,
+}
+
+impl LeftOut {
+    fn of(self, account: &mut AccountFields) {
+        if self.code {
+            account.code = None;
+        }
+        if self.storage {
+            account.storage.clear();
+        }
+    }
 }
 
 impl Tracer {
@@ -41,29 +57,28 @@ impl Tracer {
             }
             Some("prestateTracer") => {
                 let names = ["diffMode", "disableCode", "disableStorage"];
-                match flags(config, names)? {
-                    [true, without_code, without_storage] => Ok(Self::Diff {
-                        without_code,
-                        without_storage,
-                    }),
-                    [false, ..] => Err(Fault::NotHere(
-                        "prestateTracer is answered here with `diffMode` only".to_owned(),
-                    )),
-                }
+                let [is_diff, code, storage] = flags(config, names)?;
+                let left_out = LeftOut { code, storage };
+                Ok(match is_diff {
+                    true => Self::Diff(left_out),
+                    false => Self::Before(left_out),
+                })
             }
             Some(other) => Err(Fault::NotHere(format!(
                 "the tracer `{other:.40}` is not known here"
             ))),
             None => Err(Fault::NotHere(
-                "only callTracer, and prestateTracer with `diffMode`, are known here".to_owned(),
+                "traces of instructions are not answered here: name callTracer or prestateTracer"
+                    .to_owned(),
             )),
         }
     }
 
-    const fn trace(self) -> Trace {
-        match self {
-            Self::Call { .. } => Trace::Call,
-            Self::Diff { .. } => Trace::Diff,
+    const fn recorded(self) -> Recorded {
+        Recorded {
+            calls: matches!(self, Self::Call { .. }),
+            changes: matches!(self, Self::Diff(_)),
+            touched: matches!(self, Self::Before(_)),
         }
     }
 
@@ -81,10 +96,16 @@ impl Tracer {
                 }
                 serde_json::to_value(frame)
             }
-            Self::Diff {
-                without_code,
-                without_storage,
-            } => serde_json::to_value(diff(replay, without_code, without_storage)),
+            Self::Diff(left_out) => serde_json::to_value(diff(replay, left_out)),
+            Self::Before(left_out) => {
+                let touched = replay.touched.iter().flat_map(|touched| &touched.before);
+                let accounts = touched.map(|(address, account)| {
+                    let mut account = account.clone();
+                    left_out.of(&mut account);
+                    (address, account)
+                });
+                serde_json::to_value(accounts.collect::<BTreeMap<_, _>>())
+            }
         };
         value.map_err(|error| Fault::Failed(error.to_string()))
     }
@@ -118,17 +139,11 @@ fn flags<const N: usize>(config: Option<&Value>, names: [&str; N]) -> Answer<[bo
 
 /// The changes of the state. Accounts of which nothing else changed are left out with what is not
 /// wanted.
-fn diff(replay: &TransactionReplay, without_code: bool, without_storage: bool) -> StateDiff {
+fn diff(replay: &TransactionReplay, left_out: LeftOut) -> StateDiff {
     let mut diff = replay.state_diff();
-    if without_code || without_storage {
-        for account in diff.pre.values_mut().chain(diff.post.values_mut()) {
-            if without_code {
-                account.code = None;
-            }
-            if without_storage {
-                account.storage.clear();
-            }
-        }
+    if left_out.code || left_out.storage {
+        let accounts = diff.pre.values_mut().chain(diff.post.values_mut());
+        accounts.for_each(|account| left_out.of(account));
         let StateDiff { post, pre } = &mut diff;
         post.retain(|address, account| {
             let is_changed = *account != AccountFields::default();
@@ -144,13 +159,17 @@ fn diff(replay: &TransactionReplay, without_code: bool, without_storage: bool) -
 /// Counts what a trace has, before it is written.
 fn count(ask: &Ask<'_>, replay: &TransactionReplay) -> Answer<()> {
     frames::count(ask, replay)?;
-    let mut accounts = replay.transitions.iter();
-    accounts.try_for_each(|_| ask.count(1000))
+    frames::count_changes(ask, replay)?;
+    let mut touched = replay.touched.iter().flat_map(|it| it.before.values());
+    touched.try_for_each(|account| {
+        let code = account.code.as_ref().map_or(0, |code| code.len());
+        ask.count(300 + 150 * account.storage.len() + 2 * code)
+    })
 }
 
 pub(super) fn transaction(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let (hash, tracer) = (params.hash(0)?, Tracer::of(params.get(1))?);
-    let (replay, _) = found(ask, hash, tracer.trace())?;
+    let (replay, _) = found(ask, hash, tracer.recorded())?;
     count(ask, &replay)?;
     tracer.result(&replay)
 }
@@ -159,7 +178,7 @@ pub(super) fn block(ask: &Ask<'_>, number: u64, params: &Params<'_>) -> Answer<V
     let tracer = Tracer::of(params.get(1))?;
     let mut found = Vec::new();
     let blocks = BlockRange::one(number).into();
-    replay(ask, &blocks, tracer.trace(), |block| {
+    replay(ask, &blocks, tracer.recorded(), |block| {
         for replay in &block.transactions {
             count(ask, replay)?;
             found.push(json!({
@@ -170,4 +189,25 @@ pub(super) fn block(ask: &Ask<'_>, number: u64, params: &Params<'_>) -> Answer<V
         Ok(())
     })?;
     Ok(found.into())
+}
+
+pub(super) fn call(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let block = params.block(ask, 1)?;
+    let options = params.get(2);
+    let given = |name: &str| option(options, name).filter(|value| !value.is_null());
+    if given("blockOverrides").is_some() {
+        return Err(no_block_overrides());
+    }
+    if given("txIndex").is_some() {
+        return Err(Fault::NotHere(
+            "a call between the transactions of a block is not known here".to_owned(),
+        ));
+    }
+    let tracer = Tracer::of(options)?;
+    let overrides = given("stateOverrides").map(overrides).transpose()?;
+    let overrides = overrides.unwrap_or_default();
+    let request = Request::read(ask, params, block)?;
+    let replay = simulate::one(ask, &request, block, &overrides, tracer.recorded().into())?;
+    count(ask, &replay)?;
+    tracer.result(&replay)
 }

@@ -2,7 +2,7 @@
 
 use super::{
     params::{self, Params},
-    trace::no_transaction,
+    replayed::no_transaction,
 };
 use crate::{
     ask::{Ask, Ending, parse_hash},
@@ -61,6 +61,18 @@ pub(super) fn transaction_count(ask: &Ask<'_>, number: Answer<u64>) -> Answer<Va
 pub(super) fn ommer_count(ask: &Ask<'_>, number: Answer<u64>) -> Answer<Value> {
     let ommers = number.and_then(|number| Ok(ask.source.ommers(number)?));
     ask.or_null(ommers.map(|ommers| quantity(ommers.len())))
+}
+
+/// A header of an ommer, in the form of a block without a body.
+pub(super) fn ommer(ask: &Ask<'_>, number: Answer<u64>, params: &Params<'_>) -> Answer<Value> {
+    let index = params.number(1)?;
+    ask.or_null(number.and_then(|number| {
+        let mut ommers = (0..).zip(ask.source.ommers(number)?);
+        let found = ommers.find(|(at, _)| *at == index);
+        Ok(found.map_or(Value::Null, |(_, ommer)| {
+            json::block_without_transactions(&ommer.into()).into()
+        }))
+    }))
 }
 
 fn place(ask: &Ask<'_>, hash: B256) -> Answer<(u64, u32)> {

@@ -1,4 +1,4 @@
-//! Fees of the newest blocks: `eth_gasPrice`, `eth_maxPriorityFeePerGas` and `eth_feeHistory`.
+//! Fees of the newest blocks: `eth_gasPrice`, `eth_maxPriorityFeePerGas`, `eth_blobBaseFee` and `eth_feeHistory`.
 
 use super::params::{self, Params};
 use crate::{
@@ -27,6 +27,14 @@ pub(super) fn price(ask: &Ask<'_>) -> Answer<Value> {
 /// The part of the price above the base fee.
 pub(super) fn priority(ask: &Ask<'_>) -> Answer<Value> {
     priority_fee(ask).map(quantity)
+}
+
+/// The price of a unit of blob gas in the newest block, as at geth; `null` if its fork has no blobs.
+pub(super) fn blob(ask: &Ask<'_>) -> Answer<Value> {
+    let fee = ask
+        .source
+        .blob_base_fee(&ask.source.header(ask.tip.number)?)?;
+    Ok(fee.map_or(Value::Null, quantity))
 }
 
 /// The fees of some blocks, without blobs.

@@ -6,13 +6,17 @@ mod fees;
 mod filters;
 mod ots;
 mod params;
+mod parity_diff;
+mod replayed;
+mod request;
+mod simulate;
 mod state;
 mod trace;
 
 pub(crate) use eth::find;
 pub(crate) use filters::Filters;
 pub(crate) use ots::creation;
-pub(crate) use trace::{at, no_transaction, one, replay, replayed};
+pub(crate) use replayed::{Recorded, at, no_transaction, one, replay, replayed};
 
 use params::Params;
 
@@ -27,12 +31,16 @@ use serde_json::{Value, json};
 pub const METHODS: &[&str] = &[
     "debug_traceBlockByHash",
     "debug_traceBlockByNumber",
+    "debug_traceCall",
     "debug_traceTransaction",
     "erigon_getHeaderByNumber",
     "eth_accounts",
+    "eth_blobBaseFee",
     "eth_blockNumber",
     "eth_call",
     "eth_chainId",
+    "eth_createAccessList",
+    "eth_estimateGas",
     "eth_feeHistory",
     "eth_gasPrice",
     "eth_getBalance",
@@ -53,6 +61,8 @@ pub const METHODS: &[&str] = &[
     "eth_getTransactionBySenderAndNonce",
     "eth_getTransactionCount",
     "eth_getTransactionReceipt",
+    "eth_getUncleByBlockHashAndIndex",
+    "eth_getUncleByBlockNumberAndIndex",
     "eth_getUncleCountByBlockHash",
     "eth_getUncleCountByBlockNumber",
     "eth_maxPriorityFeePerGas",
@@ -75,7 +85,10 @@ pub const METHODS: &[&str] = &[
     "ots_searchTransactionsBefore",
     "ots_traceTransaction",
     "trace_block",
+    "trace_call",
     "trace_filter",
+    "trace_replayBlockTransactions",
+    "trace_replayTransaction",
     "trace_transaction",
     "web3_clientVersion",
 ];
@@ -145,7 +158,7 @@ pub(crate) enum Found {
 }
 
 /// Answers a method, unless the server of the node is to be asked: if there is one, and the answer is
-/// not here. Filters and fees are left to a node that can be asked, since it knows newer blocks.
+/// not here. Filters, fees and estimates are left to a node that can be asked, since it knows newer blocks.
 pub(crate) fn answer(
     ask: &Ask<'_>,
     filters: &Filters,
@@ -183,6 +196,9 @@ fn answer_here(ask: &Ask<'_>, method: &str, params: &Params<'_>) -> Answer<Value
         "eth_feeHistory" if ask.head.is_none() => fees::history(ask, params),
         "eth_gasPrice" if ask.head.is_none() => fees::price(ask),
         "eth_maxPriorityFeePerGas" if ask.head.is_none() => fees::priority(ask),
+        "eth_blobBaseFee" if ask.head.is_none() => fees::blob(ask),
+        "eth_estimateGas" if ask.head.is_none() => simulate::estimate_gas(ask, params),
+        "eth_createAccessList" if ask.head.is_none() => simulate::create_access_list(ask, params),
         // What is on the disk is in sync with itself; the node's own answer is about its peers.
         "eth_syncing" => Ok(false.into()),
         "eth_getBlockByNumber" => eth::block_by_number(ask, params),
@@ -194,6 +210,8 @@ fn answer_here(ask: &Ask<'_>, method: &str, params: &Params<'_>) -> Answer<Value
         }
         "eth_getUncleCountByBlockNumber" => eth::ommer_count(ask, params.block(ask, 0)),
         "eth_getUncleCountByBlockHash" => eth::ommer_count(ask, params.block_hash(ask, 0)),
+        "eth_getUncleByBlockNumberAndIndex" => eth::ommer(ask, params.block(ask, 0), params),
+        "eth_getUncleByBlockHashAndIndex" => eth::ommer(ask, params.block_hash(ask, 0), params),
         "eth_getTransactionByHash" => eth::transaction(ask, params),
         "eth_getRawTransactionByHash" => eth::raw_transaction(ask, params),
         "eth_getTransactionByBlockNumberAndIndex" => {
@@ -211,8 +229,12 @@ fn answer_here(ask: &Ask<'_>, method: &str, params: &Params<'_>) -> Answer<Value
         "eth_getStorageAt" => state::storage(ask, params),
         "eth_call" => state::call(ask, params),
         "trace_block" => trace::block(ask, params),
+        "trace_call" => trace::call(ask, params),
+        "trace_replayBlockTransactions" => trace::replay_block(ask, params),
+        "trace_replayTransaction" => trace::replay_transaction(ask, params),
         "trace_transaction" => trace::transaction(ask, params),
         "trace_filter" => trace::filter(ask, params),
+        "debug_traceCall" => debug::call(ask, params),
         "debug_traceTransaction" => debug::transaction(ask, params),
         "debug_traceBlockByNumber" => debug::block(ask, params.block(ask, 0)?, params),
         "debug_traceBlockByHash" => debug::block(ask, params.block_hash(ask, 0)?, params),

@@ -1,6 +1,10 @@
 //! `ots_*`: the interface of Otterscan, level 8, as Erigon answers it.
 
-use super::{eth::blob_price, params::Params, trace::found};
+use super::{
+    eth::blob_price,
+    params::Params,
+    replayed::{Recorded, found},
+};
 use crate::{
     ask::Ask,
     fault::{Answer, Fault},
@@ -10,9 +14,7 @@ use crate::{
 use alloy_primitives::{Address, U256};
 use serde_json::{Map, Value, json};
 use std::{collections::BTreeSet, ops::ControlFlow};
-use txgraph::{
-    BlockRange, Creation, FrameKind, NodeTransaction, Order, ReceiptDetail, Trace, delegate,
-};
+use txgraph::{BlockRange, Creation, FrameKind, NodeTransaction, Order, ReceiptDetail, delegate};
 
 /// The most transactions of one page.
 const PAGE_MAX: u64 = 1000;
@@ -100,7 +102,7 @@ fn receipt(it: &NodeTransaction, price: Option<U256>) -> Map<String, Value> {
 
 pub(super) fn internal_operations(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let hash = params.hash(0)?;
-    let (replay, _) = found(ask, hash, Trace::Call)?;
+    let (replay, _) = found(ask, hash, Recorded::CALLS)?;
     let mut all = Vec::new();
     for step in steps(&replay).into_iter().skip(1) {
         let frame = step.frame;
@@ -129,7 +131,7 @@ pub(super) fn internal_operations(ask: &Ask<'_>, params: &Params<'_>) -> Answer<
 
 pub(super) fn trace(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let hash = params.hash(0)?;
-    let (replay, _) = found(ask, hash, Trace::Call)?;
+    let (replay, _) = found(ask, hash, Recorded::CALLS)?;
     let mut all = Vec::new();
     for step in steps(&replay) {
         let (frame, depth) = (step.frame, step.path.len());
@@ -164,7 +166,7 @@ pub(super) fn trace(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
 
 pub(super) fn transaction_error(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let hash = params.hash(0)?;
-    let (replay, _) = found(ask, hash, Trace::Call)?;
+    let (replay, _) = found(ask, hash, Recorded::CALLS)?;
     Ok(match replay.outcome.status {
         txgraph::Status::Revert => data(&replay.outcome.output),
         _ => "0x".into(),

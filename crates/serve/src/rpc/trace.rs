@@ -1,115 +1,25 @@
-//! `trace_*`: calls of past transactions as flat lists.
+//! `trace_*`: calls of transactions as flat lists, with the changes of the state.
 
-use super::params::{self, Params};
+use super::{
+    params::{self, Params},
+    parity_diff::state_diff,
+    replayed::{Recorded, found, no_transaction, one, replay},
+    request::{Request, no_block_overrides, overrides},
+    simulate,
+};
 use crate::{
     ask::Ask,
     fault::{Answer, Fault},
-    frames::{FlatTrace, TracePlace, flat},
+    frames::{self, FlatTrace, TracePlace, flat},
+    json::data,
 };
-use alloy_primitives::{Address, B256};
-use serde_json::Value;
-use txgraph::{
-    BlockRange, BlockRanges, BlockReplay, BlockSpec, Mismatch, Replay, Trace, TransactionName,
-    TransactionReplay,
-};
-
-/// Refuses a replay that differs from what the node stored.
-fn check(mismatches: &[Mismatch]) -> Answer<()> {
-    match mismatches.first() {
-        None => Ok(()),
-        Some(mismatch) => Err(Fault::NotHere(format!(
-            "the replay disagrees with the node: {mismatch}"
-        ))),
-    }
-}
-
-/// Replays blocks in order, until `each` fails. Block 0 has no transactions.
-pub(crate) fn replay(
-    ask: &Ask<'_>,
-    blocks: &BlockRanges,
-    trace: Trace,
-    mut each: impl FnMut(&BlockReplay) -> Answer<()>,
-) -> Answer<()> {
-    let executed = BlockRange::new(1, u64::MAX).into_iter().collect();
-    let blocks = blocks.intersect(&executed);
-    if blocks.is_empty() {
-        return Ok(());
-    }
-    let mut replay = ask.source.replay().trace(trace);
-    for blocks in blocks.iter() {
-        replay = replay.blocks(BlockSpec::through(blocks.first, blocks.last));
-    }
-    let mut fault = None;
-    let done = replay.for_each(|block| {
-        check(&block.mismatches)
-            .and_then(|()| each(block))
-            .map_err(|found| {
-                fault = Some(found);
-                // Only ends the replay; the fault is the answer.
-                txgraph::Error::new(txgraph::ErrorKind::Interrupted, "enough")
-            })
-    });
-    match fault {
-        Some(fault) => Err(fault),
-        None => Ok(done.map(drop)?),
-    }
-}
-
-/// Replays the transaction with an index in a block.
-pub(crate) fn at(
-    ask: &Ask<'_>,
-    (block, index): (u64, u32),
-    trace: Trace,
-) -> Answer<TransactionReplay> {
-    let name = TransactionName::Position { block, index };
-    replayed(ask.source.replay().transaction(name).trace(trace))
-}
-
-/// Replays the transaction that a query names.
-pub(crate) fn replayed(query: Replay<'_>) -> Answer<TransactionReplay> {
-    let (replay, mismatches) = query.one(None)?;
-    check(&mismatches)?;
-    Ok(replay)
-}
-
-/// Replays one transaction, which the chain has.
-pub(super) fn found(
-    ask: &Ask<'_>,
-    hash: B256,
-    trace: Trace,
-) -> Answer<(TransactionReplay, TracePlace)> {
-    one(ask, hash, trace)?.ok_or_else(|| no_transaction(ask, hash))
-}
-
-/// Replays one transaction; `None` if the chain does not have it.
-pub(crate) fn one(
-    ask: &Ask<'_>,
-    hash: B256,
-    trace: Trace,
-) -> Answer<Option<(TransactionReplay, TracePlace)>> {
-    let Some((block, index)) = ask.find_transaction(hash)? else {
-        return Ok(None);
-    };
-    let replay = at(ask, (block, index), trace)?;
-    let block_hash = ask.source.header(block)?.hash;
-    let transaction = Some((replay.hash, index));
-    let place = TracePlace {
-        block,
-        block_hash,
-        transaction,
-    };
-    Ok(Some((replay, place)))
-}
-
-/// The fault of a transaction that is not in the chain.
-pub(crate) fn no_transaction(ask: &Ask<'_>, hash: B256) -> Fault {
-    let tip = ask.tip.number;
-    Fault::NotHere(format!("no block up to {tip} has the transaction {hash}"))
-}
+use alloy_primitives::Address;
+use serde_json::{Value, json};
+use txgraph::{BlockRange, BlockRanges, BlockReplay, TransactionReplay};
 
 pub(super) fn transaction(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let hash = params.hash(0)?;
-    let Some((replay, place)) = one(ask, hash, Trace::Call)? else {
+    let Some((replay, place)) = one(ask, hash, Recorded::CALLS)? else {
         return ask.or_null(Err(no_transaction(ask, hash)));
     };
     let traces = flat(&replay).map(|trace| {
@@ -127,7 +37,7 @@ pub(super) fn block(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     };
     let mut found = Vec::new();
     let blocks = BlockRange::one(number).into();
-    replay(ask, &blocks, Trace::Call, |block| {
+    replay(ask, &blocks, Recorded::CALLS, |block| {
         each(ask, block, &mut |trace, place| {
             ask.count(trace.bytes)?;
             found.push(trace.placed(place));
@@ -135,6 +45,83 @@ pub(super) fn block(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
         })
     })?;
     Ok(found.into())
+}
+
+/// The parts of the replay of a transaction that a client names, at `at` among the parameters.
+fn parts(params: &Params<'_>, at: usize) -> Answer<Recorded> {
+    let wrong = || params::missing(at, "a list of `trace`, `stateDiff`, `vmTrace`");
+    let mut recorded = Recorded {
+        calls: false,
+        ..Recorded::CALLS
+    };
+    let named = params.get(at).and_then(Value::as_array);
+    for part in named.ok_or_else(wrong)? {
+        match part.as_str() {
+            Some("trace") => recorded.calls = true,
+            Some("stateDiff") => recorded.changes = true,
+            Some("vmTrace") => {
+                return Err(Fault::NotHere("`vmTrace` is not answered here".to_owned()));
+            }
+            _ => return Err(wrong()),
+        }
+    }
+    Ok(recorded)
+}
+
+/// The parts of the replay of a transaction.
+fn results(ask: &Ask<'_>, replay: &TransactionReplay, recorded: Recorded) -> Answer<Value> {
+    ask.count(200 + 2 * replay.outcome.output.len())?;
+    let calls = recorded.calls.then(|| flat(replay)).into_iter().flatten();
+    let calls = calls.map(|trace| {
+        ask.count(trace.bytes)?;
+        Ok(trace.alone())
+    });
+    let calls: Vec<Value> = calls.collect::<Answer<_>>()?;
+    let changes = match recorded.changes {
+        true => {
+            frames::count_changes(ask, replay)?;
+            state_diff(&replay.transitions)
+        }
+        false => Value::Null,
+    };
+    Ok(json!({
+        "output": data(&replay.outcome.output),
+        "stateDiff": changes,
+        "trace": calls,
+        "vmTrace": null,
+    }))
+}
+
+pub(super) fn replay_transaction(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let (hash, recorded) = (params.hash(0)?, parts(params, 1)?);
+    let (replay, _) = found(ask, hash, recorded)?;
+    results(ask, &replay, recorded)
+}
+
+pub(super) fn replay_block(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let (number, recorded) = (params.block(ask, 0)?, parts(params, 1)?);
+    let mut all = Vec::new();
+    replay(ask, &BlockRange::one(number).into(), recorded, |block| {
+        for replay in &block.transactions {
+            let mut results = results(ask, replay, recorded)?;
+            results["transactionHash"] = data(replay.hash);
+            all.push(results);
+        }
+        Ok(())
+    })?;
+    Ok(all.into())
+}
+
+pub(super) fn call(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let (recorded, block) = (parts(params, 1)?, params.block(ask, 2)?);
+    if params.get(4).is_some() {
+        return Err(no_block_overrides());
+    }
+    let overrides = params.get(3).map(overrides).transpose()?;
+    let request = Request::read(ask, params, block)?;
+    let overrides = overrides.unwrap_or_default();
+    let replay = simulate::one(ask, &request, block, &overrides, recorded.into())?;
+    results(ask, &replay, recorded)
 }
 
 /// Passes on the traces of a block, until `deliver` fails: of its transactions, and then of its
@@ -254,7 +241,7 @@ pub(super) fn filter(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
         return Ok(found.into());
     }
     let blocks = filter.blocks(ask, blocks)?;
-    let done = replay(ask, &blocks, Trace::Call, |block| {
+    let done = replay(ask, &blocks, Recorded::CALLS, |block| {
         each(ask, block, &mut |trace, place| {
             if !filter.matches(&trace) {
                 return Ok(());

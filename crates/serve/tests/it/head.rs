@@ -52,9 +52,16 @@ fn other_requests_are_passed_on_as_they_are() {
         ("eth_sendRawTransaction", json!(["0x02"])),
         (
             "debug_traceCall",
-            json!([{}, "latest", { "tracer": "callTracer" }]),
+            json!([{}, "latest", { "tracer": "4byteTracer" }]),
         ),
-        ("trace_replayTransaction", json!(["0x00", ["trace"]])),
+        ("eth_estimateGas", json!([{}])),
+        ("eth_createAccessList", json!([{}])),
+        ("eth_blobBaseFee", json!([])),
+        (
+            "trace_replayTransaction",
+            json!([format!("0x{:064x}", 1), ["vmTrace"]]),
+        ),
+        ("trace_get", json!(["0x00", ["0x0"]])),
         ("txpool_content", Value::Null),
         ("web3_sha3", json!(["0x\u{1f600}\\\"\u{0}"])),
         // Which is answered here with other parameters.

@@ -13,5 +13,7 @@ mod node;
 mod ots;
 mod page;
 mod random;
+mod replayed;
+mod simulated;
 mod traces;
 mod upstream;

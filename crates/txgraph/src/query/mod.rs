@@ -51,7 +51,7 @@ pub use path_signers::OtherSigners;
 pub use paths::{flows_as_json, route_remarks, routes_cut_words};
 pub use replay::{
     AccountState, BlockState, Call, CallResult, PreparedReplay, Replay, ReplaySummary, SlotState,
-    TokenNames, Tokens, Trace, TransactionName, delegate,
+    TokenNames, Tokens, Trace, TransactionName,
 };
 pub use replay::{
     AccountStatement, Activity, AddressProfile, Approval, ApprovalKind, Approvals, AssetBalance,

@@ -21,7 +21,6 @@ mod to_file;
 mod token;
 mod transaction;
 
-pub use accounts::delegate;
 pub use approvals::{Approval, ApprovalKind, Approvals, GrantedApproval, OpenApprovals};
 pub use call::{Call, CallResult};
 pub use contract_facts::ContractFacts;
@@ -106,6 +105,7 @@ pub struct Replay<'s> {
     transaction: Option<TransactionName>,
     trace: Option<Trace>,
     with_changes: bool,
+    with_touched: bool,
     fees: bool,
     verify_only: bool,
     balances: Vec<Address>,
@@ -123,6 +123,7 @@ impl Source {
             transaction: None,
             trace: None,
             with_changes: false,
+            with_touched: false,
             fees: false,
             verify_only: false,
             balances: Vec::new(),
@@ -161,6 +162,12 @@ impl<'s> Replay<'s> {
     /// Also records the changes of the state, which a trace of another kind leaves out.
     pub const fn with_changes(mut self) -> Self {
         self.with_changes = true;
+        self
+    }
+
+    /// Also records the accounts and slots that transactions touch, with their values before.
+    pub const fn with_touched(mut self) -> Self {
+        self.with_touched = true;
         self
     }
 
@@ -364,7 +371,7 @@ impl PreparedReplay<'_> {
             .map_err(|error| no_state(error, span))?;
         if let Some(explain) = &node.control.explain {
             let way = if state.is_walked() {
-                "walking its change sets back from the tip"
+                "reading the change sets of all later blocks"
             } else {
                 "asking the node's history indices"
             };
@@ -426,6 +433,7 @@ impl Replay<'_> {
         };
         Record {
             transitions: record.transitions || self.with_changes,
+            touched: self.with_touched,
             ..record
         }
     }

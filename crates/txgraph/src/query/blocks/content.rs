@@ -104,6 +104,19 @@ fn count(block: &Block<'_>) -> txgraph_nodedb::Result<u32> {
     })
 }
 
+impl From<Header> for NodeBlock {
+    /// A header without a body, as nodes show ommers.
+    fn from(header: Header) -> Self {
+        Self {
+            size: size(&header, &[], &[], None),
+            header: Arc::new(header),
+            ommers: Vec::new(),
+            withdrawals: None,
+            transactions: Vec::new(),
+        }
+    }
+}
+
 /// Reads a whole block.
 pub(super) fn whole(block: &mut Block<'_>, receipts: bool) -> txgraph_nodedb::Result<NodeBlock> {
     let header = Arc::new(block.check_header()?.clone());

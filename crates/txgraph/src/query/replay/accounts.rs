@@ -3,10 +3,8 @@
 use crate::{Capability, Result, Source, query::branch_ends};
 use alloy_primitives::{Address, KECCAK256_EMPTY};
 use txgraph_evm::Account;
+use txgraph_replay::delegate;
 use txgraph_state::StateAt;
-
-/// The first bytes of the code of a delegated account (EIP-7702), which is no contract.
-const DELEGATION: &[u8] = &[0xef, 0x01, 0x00];
 
 impl Source {
     /// The block whose state answers what a query asks beside its transfers, which end with
@@ -102,11 +100,4 @@ fn is_contract(state: &StateAt<'_>, account: &Account) -> Result<bool> {
         return Ok(false);
     }
     Ok(delegate(&state.code(account.code_hash)?).is_none())
-}
-
-/// The contract that code delegates to (EIP-7702); `None` for any other code.
-pub fn delegate(code: &[u8]) -> Option<Address> {
-    Some(Address::new(
-        code.strip_prefix(DELEGATION)?.try_into().ok()?,
-    ))
 }

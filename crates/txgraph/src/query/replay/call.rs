@@ -4,7 +4,7 @@ use crate::{Capability, Error, ErrorKind, Result, Source};
 use alloy_primitives::{Address, Bytes, U256};
 use txgraph_abi::Method;
 use txgraph_evm::{Inspector, InvalidTransaction, Message, Outcome, Status, is_precompile};
-use txgraph_replay::{StateOverrides, revert_reason};
+use txgraph_replay::{Simulate, StateOverrides, revert_reason};
 
 /// The gas of a call without a limit of its own, as in nodes.
 const GAS: u64 = 50_000_000;
@@ -35,6 +35,24 @@ impl Source {
                 ..Message::default()
             },
         }
+    }
+
+    /// Lets `ask` execute transactions that are in no block, on the changed state at the end of `block`.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such state.
+    pub fn simulate<T>(
+        &self,
+        block: u64,
+        overrides: &StateOverrides,
+        ask: impl FnOnce(&mut dyn Simulate) -> T,
+    ) -> Result<T> {
+        let node = self.node(Capability::State)?;
+        let (_, answer) = node.at_end_of(Some(block), |replayer, block| {
+            replayer.simulate(block, overrides, ask)
+        })?;
+        Ok(answer)
     }
 
     /// Whether a call to this address at the end of a block executes nothing: it has no code, and

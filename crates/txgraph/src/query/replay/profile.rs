@@ -6,7 +6,7 @@ pub use seen::{Activity, Counterparty, HeldItem, MovedAsset};
 
 use seen::Seen;
 
-use super::{Creation, accounts::delegate, contract_facts::ContractFacts};
+use super::{Creation, contract_facts::ContractFacts};
 use crate::{
     AccountState, BlockSpec, ErrorKind, Result, Selection, Source, query::retry::retry_on_reorg,
     select::Resolved,
@@ -18,6 +18,7 @@ use crate::{
 use alloy_primitives::{Address, U256};
 use std::{cmp::Ordering, ops::ControlFlow};
 use txgraph_graph::{AmountSum, widen};
+use txgraph_replay::delegate;
 use txgraph_transfers::StateUsed;
 use txgraph_transfers::{AddressFilter, Direction, ScanReport, ScanRequest, Transfer};
 

@@ -3,7 +3,7 @@
 use crate::{Capability, Result, Source};
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256};
 use serde::Serialize;
-use txgraph_state::StateAt;
+use txgraph_state::{StateAt, StateRange};
 use txgraph_transfers::BlockRange;
 
 /// An account at the end of a block.
@@ -60,15 +60,16 @@ impl Source {
         ask(&BlockState { state, block })
     }
 
-    /// Whether accounts at the end of a block are found by an index. Otherwise [`Self::with_state`] reads
-    /// the changes of all later blocks.
+    /// An account at the end of a block, by the node's own index. Without one the account is missing, unless
+    /// the block is the newest: the changes of later blocks are not read.
     ///
     /// # Errors
     ///
-    /// If the source has no state.
-    pub fn has_state_index(&self, block: u64) -> Result<bool> {
+    /// If the source has no such state, or no index.
+    pub fn indexed_account(&self, block: u64, address: Address) -> Result<AccountState> {
         let states = self.node(Capability::State)?.state()?;
-        Ok(block >= states.available()?.indexed_from)
+        let state = states.at(block)?;
+        BlockState { state, block }.account(address)
     }
 
     /// The balances of addresses in tokens, or in the native coin (`None`), at the end of a block;
@@ -88,7 +89,7 @@ impl Source {
         self.item_balances(block, &wanted.collect::<Vec<_>>())
     }
 
-    /// The same, of ERC-1155 with an id.
+    /// The same, of ERC-1155 with an id. All are of one state, which is prepared once.
     pub(crate) fn item_balances(
         &self,
         block: Option<u64>,
@@ -97,26 +98,34 @@ impl Source {
         let tokens = wanted.iter();
         let tokens = tokens.filter_map(|(holder, token, id)| Some(((*token)?, *holder, *id)));
         let tokens: Vec<_> = tokens.collect();
-        let (block, answers) = if tokens.is_empty() {
-            (block, Vec::new())
-        } else {
-            let node = self.node(Capability::State)?;
-            let rules = node.rules_for_calls()?;
-            let (block, answers) = node.at_end_with(rules, block, |replayer, block| {
-                replayer.token_balances(tokens, block)
-            })?;
-            (Some(block), answers)
-        };
-        let mut answers = answers.into_iter();
-        self.with_state(block, |state| {
-            let balance = |(holder, token, _): &(Address, Option<Address>, _)| match token {
-                Some(_) => Ok(answers.next().flatten()),
-                None => Ok(Some(state.account(*holder)?.balance)),
+        let coins = wanted.iter().filter(|(_, token, _)| token.is_none());
+        let node = self.node(Capability::State)?;
+        let rules = node.rules_for_calls()?;
+        let (block, (tokens, coins)) = node.at_end_with(rules, block, |replayer, block| {
+            let tokens = match tokens.is_empty() {
+                true => Vec::new(),
+                false => replayer.token_balances(tokens, block)?,
             };
-            let balances = wanted.iter().map(balance).collect::<Result<_>>()?;
-            Ok((state.block(), balances))
-        })
+            let holders = coins.map(|(holder, ..)| *holder);
+            Ok((tokens, coin_balances(replayer.history(), block, holders)))
+        })?;
+        let (mut tokens, mut coins) = (tokens.into_iter(), coins?.into_iter());
+        let balances = wanted.iter().map(|(_, token, _)| match token {
+            Some(_) => tokens.next().flatten(),
+            None => coins.next(),
+        });
+        Ok((block, balances.collect()))
     }
+}
+
+fn coin_balances(
+    states: &StateRange<'_>,
+    block: u64,
+    holders: impl Iterator<Item = Address>,
+) -> txgraph_state::Result<Vec<U256>> {
+    let state = states.at(block)?;
+    let balance = |holder| Ok(state.account(holder)?.unwrap_or_default().balance);
+    holders.map(balance).collect()
 }
 
 impl BlockState<'_> {
