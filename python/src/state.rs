@@ -8,7 +8,10 @@ use crate::{
 };
 use pyo3::{prelude::*, types::PyBytes};
 use std::path::PathBuf;
-use txgraph::{Dictionary, Error, ErrorKind, U256, parse::parse_transaction};
+use txgraph::{
+    Dictionary, Error, ErrorKind,
+    parse::{parse_slot, parse_transaction},
+};
 
 /// The balance of an address at the end of a block: of a token, or of the native coin in wei.
 #[pyfunction]
@@ -82,10 +85,7 @@ pub(crate) fn storage<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let found = node.session.run(py, move |source| {
         let account = address(&account)?;
-        let number: U256 = slot.parse().map_err(|_| {
-            let text = "is not a slot: a decimal or hex number of 256 bits";
-            Error::usage(format!("`{slot}` {text}"))
-        })?;
+        let number = parse_slot(&slot).map_err(Error::usage)?;
         source.with_state(block, |state| state.storage(account, number))
     })?;
     if let Some(caveat) = &found.caveat {

@@ -158,7 +158,15 @@ impl Config {
         {
             tracing::warn!("{used} is used, from the environment, not {other} of the file");
         }
-        let config = flags.or(environment).or(from_file);
+        // The server of the environment belongs to its source, or to a node that the flags name if it has none.
+        let is_node = |source: &SourceSpec| source.kind() == "reth";
+        let is_same = environment.source.is_none() || environment.source == flags.source;
+        let head = environment.head.clone().filter(|_| is_same);
+        let mut config = flags.or(environment);
+        if config.source.as_ref().is_some_and(is_node) && config.joined.is_empty() {
+            config.head = config.head.or(head);
+        }
+        let config = config.or(from_file);
         config.check()?;
         Ok(config)
     }
@@ -443,6 +451,15 @@ mod tests {
         let with_flag = resolve(flags, &pairs);
         assert_eq!(with_flag.source, reth("/flag"));
         assert_eq!(with_flag.threads, Some(3));
+
+        let pairs = [("TXGRAPH_HEAD", "http://localhost:8545")];
+        for (source, expected) in [("reth:/flag", true), ("era:/flag", false)] {
+            let flags = Config {
+                source: Some(SourceSpec::from(source.to_owned())),
+                ..Config::default()
+            };
+            assert_eq!(resolve(flags, &pairs).head.is_some(), expected, "{source}");
+        }
 
         let flags = Config {
             static_files: Some("/sf".into()),

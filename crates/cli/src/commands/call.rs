@@ -74,7 +74,6 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph call --to 0xd601451207128971898aab8654521699f35222e2 --data 0x18160ddd
 ";
 
-/// Runs the command.
 pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<()> {
     let address = |text: &String| parse::parse_address(text, Checksum::Verify);
     let source = context.open()?;
@@ -110,12 +109,8 @@ pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<()> {
     let result = call.run()?;
     if let Some(to) = to
         && args.changes.overrides.is_none()
-        && source.has_nothing_to_call(to, result.block)?
     {
-        context.terminal.warn(format_args!(
-            "{to} has no code at the end of block {}: nothing was executed",
-            result.block
-        ));
+        context.warn_empty(&source, to, result.block)?;
     }
     context.terminal.note(format_args!(
         "called at the end of block {}: {} gas",

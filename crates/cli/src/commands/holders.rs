@@ -58,7 +58,6 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
 /// Holders on a human-readable page.
 const SHOWN: usize = 100;
 
-/// Runs the command.
 pub(crate) fn run(args: &HoldersArgs, context: &Context<'_>) -> Result<()> {
     let terminal = context.terminal;
     let source = context.open()?;
@@ -102,13 +101,12 @@ pub(crate) fn run(args: &HoldersArgs, context: &Context<'_>) -> Result<()> {
         names.print(&[&found.table], terminal)?;
     }
     let transfers = number(found.transfers, "transfer", "transfers");
-    let more = match (found.more, found.is_ranked) {
-        (0, _) => String::new(),
-        (more, true) => format!(
-            "; {} less",
-            number(more, "more holder has", "more holders have")
+    let more = match found.more {
+        0 => String::new(),
+        more => format!(
+            "; {} not listed",
+            number(more, "more holder is", "more holders are")
         ),
-        (more, false) => format!("; {}", number(more, "more holder", "more holders")),
     };
     terminal.note(format_args!("by {transfers}{more}"));
     Ok(())

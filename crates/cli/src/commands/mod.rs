@@ -47,7 +47,7 @@ use crate::{
     progress,
 };
 use std::{ops::ControlFlow, sync::Arc};
-use txgraph::{Error, Explain, Result, RunControl, ScanRequest, Source, parse::Query};
+use txgraph::{Address, Error, Explain, Result, RunControl, ScanRequest, Source, parse::Query};
 
 /// The context of every command.
 #[derive(Debug)]
@@ -110,9 +110,18 @@ impl Context<'_> {
     pub(crate) fn control_with_threads(&self) -> Result<RunControl> {
         self.control().with_threads(&self.global.config()?)
     }
+
+    /// Warns if a call of `address` executes nothing at the end of `block`.
+    fn warn_empty(&self, source: &Source, address: Address, block: u64) -> Result<()> {
+        if source.has_nothing_to_call(address, block)? {
+            self.terminal.warn(format_args!(
+                "{address} has no code at the end of block {block}: nothing was executed"
+            ));
+        }
+        Ok(())
+    }
 }
 
-/// Asks a query.
 pub(crate) fn ask(query: &Query, context: &Context<'_>) -> Result<()> {
     match query {
         Query::Transfers(query) => transfers::ask(query, context),

@@ -133,7 +133,6 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph storage 0xe6f6d16088d808c83d4a56dabd507f96f7a281bc 0 --history -b 10:30 -f csv
 ";
 
-/// Runs `balance`.
 pub(crate) fn balance(args: &BalanceArgs, context: &Context<'_>) -> Result<()> {
     let source = context.open()?;
     let holders = addresses(&args.addresses, Checksum::Verify)?;
@@ -164,6 +163,9 @@ pub(crate) fn balance(args: &BalanceArgs, context: &Context<'_>) -> Result<()> {
         .collect();
     let (block, balances) = source.balances(block, &wanted)?;
     note(block, context);
+    for token in assets.iter().copied().flatten() {
+        context.warn_empty(&source, token, block)?;
+    }
     let mut rows = Vec::new();
     for ((holder, asset), balance) in wanted.into_iter().zip(balances) {
         let unit = match &asset {
@@ -198,7 +200,6 @@ pub(crate) fn balance(args: &BalanceArgs, context: &Context<'_>) -> Result<()> {
     print_page(&lines.collect::<String>())
 }
 
-/// Runs `nonce`.
 pub(crate) fn nonce(args: &NonceArgs, context: &Context<'_>) -> Result<()> {
     let source = context.open()?;
     let mut rows = Vec::new();
@@ -218,7 +219,6 @@ pub(crate) fn nonce(args: &NonceArgs, context: &Context<'_>) -> Result<()> {
     print_page(&lines.collect::<String>())
 }
 
-/// Runs `code`.
 pub(crate) fn code(args: &CodeArgs, context: &Context<'_>) -> Result<()> {
     let source = context.open()?;
     let address = parse::parse_address(&args.address, Checksum::Verify)?;
@@ -253,18 +253,12 @@ pub(crate) fn code(args: &CodeArgs, context: &Context<'_>) -> Result<()> {
     print_data(format!("{code}\n").as_bytes())
 }
 
-/// Runs `storage`.
 pub(crate) fn storage(args: &StorageArgs, context: &Context<'_>) -> Result<()> {
     let source = context.open()?;
     let address = parse::parse_address(&args.address, Checksum::Verify)?;
     let mut slots = Vec::new();
     for slot in &args.slots {
-        let read: U256 = slot.parse().map_err(|_| {
-            Error::usage(format!(
-                "`{slot}` is not a slot: a decimal or hex number of 256 bits"
-            ))
-        })?;
-        slots.push(read);
+        slots.push(parse::parse_slot(slot).map_err(Error::usage)?);
     }
     if args.history {
         return match slots[..] {
@@ -298,7 +292,6 @@ pub(crate) fn storage(args: &StorageArgs, context: &Context<'_>) -> Result<()> {
     print_page(&lines.collect::<String>())
 }
 
-/// Runs `storage --history`.
 fn history(
     args: &StorageArgs,
     source: &Source,

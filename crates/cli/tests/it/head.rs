@@ -426,6 +426,9 @@ fn settings_name_the_head() {
     command.env("TXGRAPH_HEAD", server.url());
     let from_environment = count(run(command.args(line.split_whitespace())));
     assert!(stored < from_environment);
+    let datadir = format!("--datadir {}", sample.fixture.path().display());
+    let beside_an_option = command.args(datadir.split_whitespace());
+    assert_eq!(count(run(beside_an_option)), from_environment);
     let text = format!(
         "[node]\ndatadir = '{}'\nhead = '{}'\n",
         sample.fixture.path().display(),
@@ -436,6 +439,6 @@ fn settings_name_the_head() {
     let found = ask(sample.folder.path(), &line);
     assert_eq!(count(found), from_environment);
     // It belongs to the source that the file names.
-    let line = format!("{line} --datadir {}", sample.fixture.path().display());
+    let line = format!("{line} {datadir}");
     assert_eq!(count(ask(sample.folder.path(), &line)), stored);
 }

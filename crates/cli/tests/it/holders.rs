@@ -40,7 +40,7 @@ fn holders_are_what_transfers_left() {
     let all = by_transfers(&sample, &format!("-t {USD6}"));
     let run = sample.ok(&format!("holders {USD6} --limit 3 {CHAIN}"));
     says(&run.stdout, "Holders of 0x");
-    run.says(&format!("{} more holders have less", all.len() - 3));
+    run.says(&format!("{} more holders are not listed", all.len() - 3));
     // The token was asked.
     let json = sample.json(&format!("holders {USD6} {CHAIN} -f json -q"));
     assert_eq!(json["asked_after_block"], 40);

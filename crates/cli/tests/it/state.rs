@@ -220,6 +220,10 @@ fn calls_by_signature_are_encoded_and_decoded() {
     let refused = sample.run(&format!("balance {holder} -t {signer} {CHAIN} -q"));
     assert_ne!(refused.status, 0, "{refused:?}");
     refused.says("is no ERC-20 or ERC-721 token: it does not answer balanceOf");
+    let empty = sample.ok(&format!("balance {holder} -t {holder} {CHAIN}"));
+    empty.says("has no code at the end of block");
+    let slot = sample.run(&format!("storage {holder} 0x {CHAIN}"));
+    slot.ended(2);
 
     for (signature, rest, status, message) in [
         (

@@ -56,6 +56,24 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     u64::try_from(bytes).map_err(|_| wrong())
 }
 
+/// Reads the number of a slot of storage: decimal, or hex after `0x`.
+///
+/// # Errors
+///
+/// Text without digits, with other characters, or of more than 256 bits.
+pub fn parse_slot(text: &str) -> Result<U256, String> {
+    let (digits, radix) = match text.strip_prefix("0x") {
+        Some(digits) => (digits, 16),
+        None => (text, 10),
+    };
+    let is_number = !digits.is_empty() && digits.chars().all(|it| it.is_digit(radix));
+    let slot = U256::from_str_radix(digits, radix.into()).ok();
+    slot.filter(|_| is_number).ok_or_else(|| {
+        let shown = shortened(text);
+        format!("`{shown}` is not a slot: a decimal or hex number of 256 bits")
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,6 +131,16 @@ mod tests {
             &format!("{max}0"),
         ] {
             assert!(parse_amount(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn slots_have_digits() {
+        assert_eq!(parse_slot("0x1f").unwrap(), U256::from(31));
+        assert_eq!(parse_slot(&U256::MAX.to_string()).unwrap(), U256::MAX);
+        let long = format!("0x1{}", "0".repeat(64));
+        for text in ["", "0x", " 1", "1_0", "0b1", "0xg", "-1", &long] {
+            assert!(parse_slot(text).is_err(), "{text}");
         }
     }
 

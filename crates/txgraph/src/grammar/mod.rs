@@ -11,7 +11,7 @@ mod shortened;
 mod time;
 
 pub use address::{AddressError, Checksum, parse_address};
-pub use amount::{parse_amount, parse_size};
+pub use amount::{parse_amount, parse_size, parse_slot};
 pub use blocks::{BlockSpec, BlocksError};
 pub use ranges::{parse_blocks, since_until};
 pub use time::utc;

@@ -32,6 +32,14 @@ pub(super) fn for_each(written: &[String], mut each: impl FnMut(&str) -> Result<
     Ok(())
 }
 
+/// Refuses a list that was given and has no items, such as an empty file: it does not mean all.
+fn check_items(written: &[String], is_empty: bool, what: &str) -> Result<()> {
+    match is_empty && !written.is_empty() {
+        true => Err(Error::usage(format!("the list of {what} is empty"))),
+        false => Ok(()),
+    }
+}
+
 /// Reads addresses, in order; an address that occurs twice is kept once.
 pub fn addresses(written: &[String], checksum: Checksum) -> Result<Vec<Address>> {
     let mut addresses: Vec<Address> = Vec::new();
@@ -43,6 +51,7 @@ pub fn addresses(written: &[String], checksum: Checksum) -> Result<Vec<Address>>
         }
         Ok(())
     })?;
+    check_items(written, addresses.is_empty(), "addresses")?;
     Ok(addresses)
 }
 
@@ -53,11 +62,8 @@ pub fn block_specs(written: &[String]) -> Result<Vec<BlockSpec>> {
         specs.extend(parse_blocks(text)?);
         Ok(())
     })?;
-    if specs.is_empty() && !written.is_empty() {
-        Err(Error::usage("the list of blocks is empty"))
-    } else {
-        Ok(specs)
-    }
+    check_items(written, specs.is_empty(), "blocks")?;
+    Ok(specs)
 }
 
 /// Reads tokens: addresses, `eth` or `native` for the native coin, `all`. Nothing written
@@ -94,6 +100,7 @@ pub fn wrapped_native(written: &[String], checksum: Checksum) -> Result<WrappedN
         }
         Ok(())
     })?;
+    check_items(written, count == 0, "wrapped coins")?;
     match (word, contracts.is_empty()) {
         (None, true) => Ok(WrappedNative::Auto),
         (None, false) => Ok(WrappedNative::Only(contracts)),
@@ -178,6 +185,9 @@ mod tests {
         let at = format!("@{}", path.display());
         let list = addresses(&strings(&[A, &at]), Checksum::Verify).unwrap();
         assert_eq!(list, [A.parse::<Address>().unwrap(), B.parse().unwrap()]);
+        // A variable of a shell that is not set must not mean all.
+        assert!(addresses(&[], Checksum::Verify).unwrap().is_empty());
+        assert!(addresses(&strings(&[""]), Checksum::Verify).is_err());
 
         fs::write(&path, format!("{A}\nunknown\n")).unwrap();
         let read = || addresses(&strings(&[&at]), Checksum::Verify).unwrap_err();
@@ -222,6 +232,7 @@ mod tests {
         assert_eq!(read(&["none"]), WrappedNative::None);
         assert_eq!(read(&[A]), WrappedNative::Only(vec![A.parse().unwrap()]));
         assert!(wrapped_native(&strings(&["auto", A]), Checksum::Verify).is_err());
+        assert!(wrapped_native(&strings(&[""]), Checksum::Verify).is_err());
     }
 
     #[test]

@@ -20,7 +20,8 @@ mod selection;
 mod transaction;
 
 pub use crate::grammar::{
-    AddressError, Checksum, parse_address, parse_amount, parse_blocks, parse_size, since_until, utc,
+    AddressError, Checksum, parse_address, parse_amount, parse_blocks, parse_size, parse_slot,
+    since_until, utc,
 };
 pub use crate::options::given;
 pub use bounds::{first_block, last_block};

@@ -110,9 +110,6 @@ impl TransfersQuery {
             .select(self.selection.read(source, list.as_ref())?);
         if !self.address.is_empty() {
             let addresses = addresses(&self.address, self.selection.checksum())?;
-            if addresses.is_empty() {
-                return Err(Error::usage("the list of addresses is empty"));
-            }
             query.touching = Some(AddressFilter::new(
                 addresses,
                 self.direction.unwrap_or(Direction::Both),

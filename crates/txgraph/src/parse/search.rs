@@ -58,9 +58,6 @@ impl SearchArgs {
     pub fn read(&self, source: &Source, list: Option<&TokenList>) -> Result<SearchOptions> {
         let checksum = self.selection.checksum();
         let roots = addresses(&self.root, checksum)?;
-        if roots.is_empty() && !self.root.is_empty() {
-            return Err(Error::usage("the list of roots is empty"));
-        }
         let (stop_at, labels) = stops(self, source)?;
         Ok(SearchOptions {
             labels,
