@@ -3,6 +3,7 @@
 use crate::{errors::raise, values::integer};
 use pyo3::{
     exceptions::PyTypeError,
+    intern,
     prelude::*,
     types::{PyBool, PyBytes, PyInt, PyList, PyTuple},
 };
@@ -43,7 +44,9 @@ fn from_python(
             _ => coerced(&text),
         };
     }
-    let is_number = value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>();
+    // Integers of numpy are no `int`.
+    let is_number =
+        value.hasattr(intern!(value.py(), "__index__"))? && !value.is_instance_of::<PyBool>();
     let is_list = value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>();
     let bytes = || value.extract::<Vec<u8>>().ok().filter(|_| !is_list);
     let items = |kinds: &mut dyn Iterator<Item = &AbiType>| -> PyResult<Vec<AbiValue>> {
@@ -56,7 +59,8 @@ fn from_python(
     let found = match kind {
         AbiType::Bool if value.is_instance_of::<PyBool>() => AbiValue::Bool(value.extract()?),
         AbiType::Int(_) | AbiType::Uint(_) if is_number => {
-            coerced(&value.str()?.extract::<String>()?)?
+            let number = value.call_method0(intern!(value.py(), "__index__"))?;
+            coerced(&number.str()?.extract::<String>()?)?
         }
         AbiType::Array(kind) if is_list => AbiValue::Array(items(&mut std::iter::repeat(&**kind))?),
         AbiType::FixedArray(kind, length) if is_list => match count()? == *length {

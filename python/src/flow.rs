@@ -8,13 +8,16 @@ use crate::{
 };
 use crossbeam_channel::{Receiver, SendTimeoutError, Sender, bounded};
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyCapsule};
-use std::sync::{
-    Arc, Mutex, TryLockError,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    mem,
+    sync::{
+        Arc, Mutex, TryLockError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 use txgraph::{
     ArrowReceiver, ArrowTarget, CancelFlag, ErrorKind, Labels, RecordBatch, Result, SchemaRef,
-    Source, SourceError, TableFormat, Target, parse::TransfersQuery,
+    Source, SourceError, Target, parse::TransfersQuery,
 };
 
 /// Batches that were read and not yet taken.
@@ -145,7 +148,6 @@ fn read(
             inlet.send(Message::Labels(labels.clone()));
         }
         output.target = Target::Arrow(ArrowTarget::new(inlet.clone()));
-        output.format = TableFormat::Ipc;
         prepared.write(&output).map(drop)
     });
     *locked(outcome) = Some(match result {
@@ -168,10 +170,22 @@ pub(crate) struct Batches {
     metadata: Arc<Mutex<Option<String>>>,
     /// See [`Inlet::stop`].
     stop: Arc<AtomicBool>,
-    /// Whether it was closed before the end: later batches are missing.
-    closed: AtomicBool,
-    /// None after the end.
-    flow: Mutex<Option<Flow>>,
+    rows: Mutex<Rows>,
+}
+
+/// The rows that were not taken yet.
+enum Rows {
+    Read(Flow),
+    /// All were taken.
+    End,
+    /// An error or [`Batches::close`] ended it: the others are missing.
+    Stopped,
+    /// A stream takes them.
+    Taken,
+}
+
+fn taken() -> PyErr {
+    PyRuntimeError::new_err("these batches were taken before; ask for them again")
 }
 
 impl Batches {
@@ -186,8 +200,7 @@ impl Batches {
             columns,
             metadata: flow.metadata.clone(),
             stop: flow.stop.clone(),
-            closed: AtomicBool::new(false),
-            flow: Mutex::new(Some(flow)),
+            rows: Mutex::new(Rows::Read(flow)),
         })
     }
 }
@@ -199,9 +212,9 @@ impl Batches {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
-        let mut flow = match self.flow.try_lock() {
-            Ok(flow) => flow,
-            Err(TryLockError::Poisoned(flow)) => flow.into_inner(),
+        let mut rows = match self.rows.try_lock() {
+            Ok(rows) => rows,
+            Err(TryLockError::Poisoned(rows)) => rows.into_inner(),
             // Waiting here would hold the interpreter's lock.
             Err(TryLockError::WouldBlock) => {
                 return Err(PyRuntimeError::new_err(
@@ -209,26 +222,27 @@ impl Batches {
                 ));
             }
         };
-        let Some(running) = &*flow else {
-            return match self.closed.load(Ordering::Relaxed) {
-                true => Err(raise(py, &SourceError::Interrupted.into())),
-                false => Ok(None),
-            };
+        let running = match &*rows {
+            Rows::Read(flow) => flow,
+            Rows::End => return Ok(None),
+            Rows::Stopped => return Err(raise(py, &SourceError::Interrupted.into())),
+            Rows::Taken => return Err(taken()),
         };
         loop {
             match self.session.wait(py, &running.receiver) {
-                Ok(Some(Message::Batch(rows))) => {
-                    return Ok(Some(Batch::new(rows)));
-                }
+                Ok(Some(Message::Batch(batch))) => return Ok(Some(Batch::new(batch))),
                 Ok(Some(Message::Labels(_) | Message::Columns(_))) => {}
                 Ok(None) => {
                     let ended = running.ended();
-                    *flow = None;
+                    *rows = match &ended {
+                        Ok(()) => Rows::End,
+                        Err(_) => Rows::Stopped,
+                    };
                     self.session.report(py)?;
                     return ended.map(|()| None).map_err(|error| raise(py, &error));
                 }
                 Err(error) => {
-                    *flow = None;
+                    *rows = Rows::Stopped;
                     return Err(error);
                 }
             }
@@ -250,10 +264,10 @@ impl Batches {
     /// Stops reading. The next batch is an error, also for a thread that waits for it.
     fn close(&self) {
         self.stop.store(true, Ordering::Relaxed);
-        if let Ok(mut flow) = self.flow.try_lock()
-            && flow.take().is_some()
+        if let Ok(mut rows) = self.rows.try_lock()
+            && matches!(*rows, Rows::Read(_))
         {
-            self.closed.store(true, Ordering::Relaxed);
+            *rows = Rows::Stopped;
         }
     }
 
@@ -268,12 +282,15 @@ impl Batches {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
-        let flow = self.flow.try_lock().ok().and_then(|mut flow| flow.take());
-        let Some(flow) = flow else {
-            return Err(PyRuntimeError::new_err(
-                "these batches were taken before; ask for them again",
-            ));
+        let mut rows = self.rows.try_lock().map_err(|_| taken())?;
+        let flow = match mem::replace(&mut *rows, Rows::Taken) {
+            Rows::Read(flow) => flow,
+            other => {
+                *rows = other;
+                return Err(taken());
+            }
         };
+        drop(rows);
         let outlet = Outlet::new(py, &self.session, flow)?;
         stream_capsule(py, &self.columns, outlet)
     }

@@ -78,6 +78,14 @@ pub(crate) fn to_json(value: &impl Serialize) -> Result<String> {
     })
 }
 
+/// An output in memory.
+fn arrow() -> Output {
+    Output {
+        format: Some(TableFormat::Ipc.to_string()),
+        ..Output::default()
+    }
+}
+
 /// An open source.
 #[pyclass(frozen, module = "txgraph._native")]
 pub(crate) struct Node {
@@ -165,7 +173,7 @@ impl Node {
         let (table, labels) = self.session.run(py, move |source| {
             let (collector, target) = ArrowCollector::new();
             let (prepared, mut output) = query.on(source)?;
-            (output.target, output.format) = (target, TableFormat::Ipc);
+            output.target = target;
             prepared.write(&output)?;
             Ok((collected(&collector)?, output.labels))
         })?;
@@ -211,10 +219,7 @@ impl Node {
             // A format for data: human-readable tables are cut.
             let query = AnalyzeQuery {
                 table: None,
-                output: Output {
-                    format: Some(TableFormat::Ipc.to_string()),
-                    ..Output::default()
-                },
+                output: arrow(),
                 ..query
             };
             let (prepared, _) = query.on(source)?;
@@ -325,7 +330,7 @@ impl Node {
         self.session.run(py, move |source| {
             let (collector, target) = ArrowCollector::new();
             let (prepared, mut output) = query.on(source)?;
-            (output.target, output.format) = (target, TableFormat::Ipc);
+            output.target = target;
             drop(prepared.writer(&output)?);
             Ok(collected(&collector)?.0.columns)
         })
@@ -335,6 +340,7 @@ impl Node {
         let query = options::query(options).map_err(|error| raise(py, &error));
         query.map(|mut query: TransfersQuery| {
             ColumnChoice::with_exact_numbers(&mut query.columns);
+            query.output = arrow();
             query
         })
     }

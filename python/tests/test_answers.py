@@ -152,6 +152,9 @@ def test_numbers_of_numpy_are_numbers(node):
     assert rank.result["alpha"] == 0.5
     assert node.balance(ROOT, block=numpy.int64(20)) == node.balance(ROOT, block=20)
     assert node.storage(TOKEN, numpy.uint8(1)) == node.storage(TOKEN, 1)
+    identity, function = "0x" + "00" * 19 + "04", "f(uint256,int8[])"
+    called = node.call(identity, function, numpy.uint64(2**63), [numpy.int8(-1)])
+    assert called == node.call(identity, function, 2**63, [-1])
 
 
 def test_graphs_equal(any_chain, command_line, tmp_path):

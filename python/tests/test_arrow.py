@@ -85,7 +85,9 @@ def test_streams_are_taken_once(node):
     assert reader.read_all().equals(pa.table(node.transfers()))
     with pytest.raises(txgraph.UsageError, match="taken before"):
         pa.RecordBatchReader.from_stream(batches)
-    assert list(batches) == []
+    # No rows would be an answer.
+    with pytest.raises(txgraph.UsageError, match="taken before"):
+        list(batches)
     reader = pa.RecordBatchReader.from_stream(node.transfers().batches())
     rows = duckdb.sql("select count(*) from reader").fetchall()
     assert rows == [(pa.table(node.transfers()).num_rows,)]

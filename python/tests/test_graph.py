@@ -82,6 +82,15 @@ def test_merged_edges_add_up(peel):
     assert peel.to_igraph(merge=True).ecount() == graph.number_of_edges()
 
 
+@pytest.mark.parametrize("merge", [False, True])
+def test_graphs_without_edges_have_their_attributes(node, peel, merge):
+    empty = node.graph("0x" + "11" * 20).to_igraph(merge=merge)
+    assert empty.ecount() == 0 and empty.vcount() == 1
+    _, _, data = next(iter(peel.to_networkx(merge=merge).edges(data=True)))
+    assert set(empty.es.attributes()) == set(data)
+    assert empty.vs.attributes() == peel.to_igraph(merge=merge).vs.attributes()
+
+
 def test_amounts_are_exact_integers(node):
     rows = pa.table(node.transfers()).to_pylist()
     root = max(rows, key=lambda it: int(it["value"]))

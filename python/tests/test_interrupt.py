@@ -252,3 +252,6 @@ def test_another_thread_closes_batches(large_chain):
                 pass
         closer.join()
         assert batches.metadata is None
+        # A later call raises it, too: the end would mean that these are all rows.
+        with pytest.raises(txgraph.Interrupted):
+            next(batches)

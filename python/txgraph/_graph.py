@@ -16,6 +16,14 @@ from ._table import Table
 #: Vertices that a notebook draws at most; more are listed.
 _DRAWN_MAX = 300
 
+#: Attributes of transfers, and of merged edges. A graph of igraph has them also without edges.
+_ATTRIBUTES = (
+    "block_number block_timestamp transaction_index log_index sub_index transaction_hash "
+    "token_address token_standard value token_id kind hop",
+    "token_address token_standard count sum first_block last_block first_timestamp "
+    "last_timestamp hop",
+)
+
 
 class Graph:
     """The graph around some addresses.
@@ -106,11 +114,11 @@ class Graph:
 
         nodes = self._native.node_list()
         ends: List[Tuple[int, int]] = []
-        columns: Dict[str, List[Any]] = {}
+        columns: Dict[str, List[Any]] = {name: [] for name in _ATTRIBUTES[merge].split()}
         for edges in self._native.edge_parts(merge):
             ends.extend((source, target) for source, target, _ in edges)
-            for name in edges[0][2]:
-                columns.setdefault(name, []).extend(data[name] for _, _, data in edges)
+            for name, values in columns.items():
+                values.extend(data[name] for _, _, data in edges)
         graph = igraph.Graph(n=len(nodes), edges=ends, directed=True)
         for name in nodes[0] if nodes else []:
             graph.vs[name] = [node[name] for node in nodes]
@@ -143,10 +151,10 @@ class Graph:
             "output": [_options.text("path", path) for path in paths],
             "overwrite": _options.flag("overwrite", overwrite),
             "merge": _options.flag("merge", merge),
-            "layout": layout,
-            "fold": None if fold is None else _options.text("fold", fold),
-            "link": link,
-            "prices": None if prices is None else _options.text("prices", prices),
+            "layout": _options.optional("layout", layout),
+            "fold": _options.optional("fold", fold),
+            "link": _options.optional("link", link),
+            "prices": _options.optional("prices", prices),
             "token_list": _options.texts("token_list", token_list),
         }
         if not paths:

@@ -241,7 +241,7 @@ class Node:
             analysis.result,
         )
 
-    def query(self, name: str, **params: Any) -> Union[Transfers, Graph, Analysis]:
+    def query(self, name: _Path, **params: Any) -> Union[Transfers, Graph, Analysis]:
         """Asks a saved query by its name, or by the path of its file. :func:`queries` lists
         them. Names of parameters with ``-`` are written with ``_``.
 
@@ -256,7 +256,7 @@ class Node:
             else:
                 values = _options.texts(key, value)
             pairs.extend((key.replace("_", "-"), item) for item in values)
-        command, options = _native.resolve_query(name, pairs)
+        command, options = _native.resolve_query(_options.text("name", name), pairs)
         if command == "graph":
             return self._graph(options)
         if command == "analyze":
@@ -284,10 +284,8 @@ class Node:
         """
         options = {
             "blocks": _options.blocks("blocks", blocks),
-            "transaction": None
-            if transaction is None
-            else _options.text("transaction", transaction),
-            "trace": trace,
+            "transaction": _options.optional("transaction", transaction),
+            "trace": _options.optional("trace", trace),
             "fees": _options.flag("fees", fees),
             "balances": _options.texts("balances", balances),
             "verify_only": _options.flag("verify_only", verify_only),
@@ -336,10 +334,12 @@ class Node:
                 data = bytes.fromhex(data[2:] if data[:2] in ("0x", "0X") else data)
             except ValueError as error:
                 raise UsageError(f"data is not hex: {error}") from None
+        elif not isinstance(data, (bytes, bytearray, memoryview)):
+            raise TypeError(f"data cannot be of type {type(data).__name__}")
         options = {
-            "to": None if to is None else _options.text("to", to),
-            "from": None if from_ is None else _options.text("from_", from_),
-            "value": _options.text("value", value) if value else None,
+            "to": _options.optional("to", to),
+            "from": _options.optional("from_", from_),
+            "value": _options.optional("value", value),
             "gas": _options.integer("gas", gas),
             "block": _options.integer("block", block),
         }
@@ -359,10 +359,11 @@ class Node:
         :param block: default: the newest with a state
         :returns: an amount in the smallest unit of the token; wei for the native coin
         """
+        asset = _options.optional("token", token)
         return _native.balance(
             self._native,
             _options.text("address", address),
-            None if token in (None, "eth", "native") else _options.text("token", token),
+            None if asset in ("eth", "native") else asset,
             _options.integer("block", block),
         )
 

@@ -53,25 +53,23 @@ def open(
     :raises Failed: if nothing can be opened there
     """
 
-    def path(name: str, value: Optional[_Path]) -> Optional[str]:
-        return None if value is None else os.path.expanduser(_options.text(name, value))
-
+    joined = [join] if isinstance(join, (str, os.PathLike)) else join
     settings = {
-        "source": path("source", source),
-        "join": [path("join", one) for one in ([join] if isinstance(join, (str, os.PathLike)) else join)],
-        "head": head,
-        "index": path("index", index),
+        "source": _options.path("source", source),
+        "join": [_options.path("join", one) for one in joined],
+        "head": _options.optional("head", head),
+        "index": _options.path("index", index),
         "threads": _options.integer("threads", threads),
         "chunk_blocks": _options.integer("chunk_blocks", chunk_blocks),
-        "memory": None if memory is None else _options.text("memory", memory),
-        "cache": path("cache", cache),
-        "token_list": path("token_list", token_list),
-        "static_files": path("static_files", static_files),
-        "rocksdb": path("rocksdb", rocksdb),
-        "chain": path("chain", chain),
+        "memory": _options.optional("memory", memory),
+        "cache": _options.path("cache", cache),
+        "token_list": _options.path("token_list", token_list),
+        "static_files": _options.path("static_files", static_files),
+        "rocksdb": _options.path("rocksdb", rocksdb),
+        "chain": _options.path("chain", chain),
         "chain_id": _options.integer("chain_id", chain_id),
-        "covers": covers,
-        "source_columns": source_columns,
+        "covers": _options.optional("covers", covers),
+        "source_columns": _options.optional("source_columns", source_columns),
     }
     settings = _options.given(settings)
     if check_roots is not None:

@@ -15,12 +15,10 @@ from ._errors import UsageError
 
 def text(name: str, value: Any) -> str:
     """A value as text: addresses as hex, dates as UTC, whole numbers in decimal."""
-    if isinstance(value, str):
-        return value
+    if isinstance(value, (str, os.PathLike)):
+        return _unicode(name, os.fsdecode(value))
     if isinstance(value, (bytes, bytearray, memoryview)):
         return "0x" + bytes(value).hex()
-    if isinstance(value, os.PathLike):
-        return os.fsdecode(os.fspath(value))
     if isinstance(value, datetime.datetime):
         return _time(name, value)
     if isinstance(value, datetime.date):
@@ -31,6 +29,26 @@ def text(name: str, value: Any) -> str:
     if hasattr(value, "__index__"):
         return str(operator.index(value))
     raise TypeError(f"{name} cannot be of type {type(value).__name__}")
+
+
+def optional(name: str, value: Any) -> Optional[str]:
+    """A value as text. ``None`` is none."""
+    return None if value is None else text(name, value)
+
+
+def path(name: str, value: Any) -> Optional[str]:
+    """A path, or ``KIND:LOCATION``, whose ``~`` is expanded. ``None`` is none."""
+    if value is not None and not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{name} cannot be of type {type(value).__name__}")
+    return None if value is None else os.path.expanduser(text(name, value))
+
+
+def _unicode(name: str, value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{name} is not valid Unicode: {value!a}") from None
+    return value
 
 
 def _time(name: str, value: datetime.datetime) -> str:
@@ -71,9 +89,7 @@ def blocks(name: str, value: Any) -> List[str]:
     if value is None:
         return []
     found = []
-    for item in [value] if isinstance(value, (range, slice)) else _items(name, value):
-        if isinstance(item, slice):
-            item = range(item.start or 0, item.stop, item.step or 1)
+    for item in [value] if isinstance(value, range) else _items(name, value):
         if isinstance(item, range):
             if item.step < 1 or item.start < 0 or item.stop <= item.start:
                 raise UsageError(f"{name} cannot be {item}: an ascending range that is not empty")
@@ -107,7 +123,7 @@ def _real(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} is a number, not of type {type(value).__name__}")
     if not math.isfinite(value):
-        raise ValueError(f"{name} is a finite number, not {value}")
+        raise UsageError(f"{name} is a finite number, not {value}")
     return float(value)
 
 
