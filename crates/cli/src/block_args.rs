@@ -50,7 +50,6 @@ pub(crate) struct BlockArgs {
 }
 
 impl BlockArgs {
-    /// Reads the ranges.
     pub(crate) fn read(&self) -> txgraph::Result<Vec<BlockSpec>> {
         match since_until(self.since.as_deref(), self.until.as_deref())? {
             Some(range) => Ok(vec![range]),

@@ -7,7 +7,6 @@ pub(crate) mod html;
 pub(crate) use evidence::evidence;
 pub(crate) use file::{DocumentFile, write_whole};
 
-/// A part of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// A heading of level 2 or 3.
@@ -40,7 +39,6 @@ pub(crate) struct Picture {
     pub(crate) data: Vec<u8>,
 }
 
-/// A report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Report {
     pub(crate) title: String,

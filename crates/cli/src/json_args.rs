@@ -23,7 +23,6 @@ pub(crate) struct JsonArgs {
     json: bool,
 }
 
-/// The outputs of a result.
 pub(crate) struct JsonOutputs {
     files: Vec<DocumentFile>,
     is_printed: bool,

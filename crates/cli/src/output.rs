@@ -93,7 +93,6 @@ impl Terminal {
         }
     }
 
-    /// The blocks of the query.
     pub(crate) fn blocks(&self, blocks: &BlockRanges) {
         self.stats.ranges(blocks);
         let count = thousands(blocks.blocks());

@@ -183,7 +183,6 @@ pub(crate) fn view<'a>(
     }
 }
 
-/// The labels of a graph.
 pub(crate) fn labels(graph: &TransferGraph) -> Labels {
     let mut labels = Labels::default();
     for vertex in graph.graph.node_weights() {

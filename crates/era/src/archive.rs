@@ -25,7 +25,6 @@ use txgraph_transfers::{
 /// The compressed bytes that a thread reads at a time.
 const CHUNK_BYTES: u64 = 4 << 20;
 
-/// The most blocks of a chunk.
 const CHUNK_BLOCKS_MAX: u64 = 1024;
 
 /// The newest blocks that are searched for a transaction with a chain ID.
@@ -135,10 +134,6 @@ impl Archive {
     }
 
     /// Returns the time of a block, in seconds since 1970; `None` if the block is in no file.
-    ///
-    /// # Errors
-    ///
-    /// If a file cannot be read or is damaged.
     pub fn block_time(&self, block: u64) -> Result<Option<u64>> {
         if !self.available().contains(block) {
             return Ok(None);
@@ -149,7 +144,6 @@ impl Archive {
         Ok(Some(reader.header(block)?.timestamp))
     }
 
-    /// The file with a block that is available.
     fn file_of(&self, block: u64) -> Result<&EraFile> {
         let after = (self.files).partition_point(|file| file.index.blocks.first <= block);
         let file = after.checked_sub(1).map(|at| &self.files[at]);
@@ -165,10 +159,6 @@ impl Archive {
 
     /// Whether logs report the movements of the native coin in a block and those after it
     /// (EIP-7708, since Amsterdam).
-    ///
-    /// # Errors
-    ///
-    /// If the block is not in the files, or its header cannot be read.
     pub fn is_logged(&self, block: u64) -> Result<bool> {
         let file = self.file_of(block)?;
         let blocks = BlockRange::one(block);

@@ -63,7 +63,6 @@ impl Body {
         Some(root_of(rlp, self.withdrawals.as_ref()?))
     }
 
-    /// Decodes the withdrawals.
     pub(crate) fn withdrawals(&self, rlp: &[u8]) -> Result<Vec<WithdrawalView>, Malformed> {
         let withdrawals = self.withdrawals.iter().flatten();
         withdrawals

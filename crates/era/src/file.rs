@@ -56,7 +56,6 @@ impl EraFile {
         Error::io(&self.path, source)
     }
 
-    /// An error of one block.
     pub(crate) fn block_error(&self, block: u64, what: impl fmt::Display) -> Error {
         Error::Unreadable {
             path: self.path.clone(),

@@ -3,7 +3,6 @@
 use crate::{error::Malformed, rlp::Items};
 use alloy_primitives::{B256, Bloom, U256, keccak256};
 
-/// The bytes of a bloom filter.
 const BLOOM_BYTES: usize = 256;
 
 /// The place of the block access list's hash after the withdrawals root: it follows the blob gas,

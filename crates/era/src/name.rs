@@ -11,7 +11,6 @@ const ERA_DIGITS: usize = 5;
 /// Extensions of archives. Drafts of the `.ere` format had `erae`.
 const EXTENSIONS: [&str; 3] = ["ere", "erae", "era1"];
 
-/// The parts of a file name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileName {
     /// The network, e.g. `mainnet`.

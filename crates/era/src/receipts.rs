@@ -27,7 +27,6 @@ pub(crate) struct Receipts {
     topics: Vec<[u8; 32]>,
 }
 
-/// A receipt.
 #[derive(Clone, Debug)]
 pub(crate) struct Receipt {
     tx_type: u8,

@@ -50,10 +50,6 @@ impl ArrowCollector {
 
 impl ArrowTable {
     /// The table as a stream of Arrow IPC.
-    ///
-    /// # Errors
-    ///
-    /// If the columns cannot be encoded.
     pub fn to_ipc_stream(&self) -> crate::Result<Vec<u8>> {
         let mut writer = StreamWriter::try_new(Vec::new(), &self.columns)?;
         for batch in &self.batches {
@@ -107,10 +103,6 @@ pub fn transfer_schema() -> SchemaRef {
 
 /// Transfers as columns for programs of ours: addresses, hashes and numbers of 256 bits are binary
 /// of a fixed size, and only fields that can be absent are nullable.
-///
-/// # Errors
-///
-/// If there are more rows than an array can hold.
 pub fn transfer_batch(transfers: &[Transfer]) -> Result<RecordBatch, ArrowError> {
     let column = |field: &TransferField| {
         let mut column = exact_builder(field);

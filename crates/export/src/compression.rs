@@ -7,7 +7,6 @@ use std::{
     path::Path,
 };
 
-/// A method of compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
     Gzip,

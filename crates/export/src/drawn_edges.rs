@@ -22,7 +22,6 @@ const PALETTE: [&str; 9] = [
     "#CC3311",
 ];
 
-/// Color of the native coin.
 const NATIVE_COLOR: &str = "#333333";
 
 /// Color of tokens beyond the palette.
@@ -146,7 +145,6 @@ impl<'a> Arrows<'a> {
         (self.styles.get(asset)).map_or(OTHER_COLOR, |style| style.color)
     }
 
-    /// Returns the sum of the amounts of an asset.
     pub(crate) fn total(&self, asset: &Asset) -> AmountSum {
         (self.styles.get(asset)).map_or(AmountSum::ZERO, |style| style.total)
     }

@@ -44,7 +44,6 @@ impl Get {
     }
 }
 
-/// A field.
 pub(crate) struct TransferField {
     pub(crate) name: &'static str,
     /// Whether a transfer may lack it.

@@ -35,7 +35,6 @@ pub(crate) fn listed(labels: &LabelSet, chars: usize) -> Vec<String> {
     lines
 }
 
-/// A category in the legend.
 pub(crate) struct CategoryEntry {
     pub(crate) label: String,
     pub(crate) color: &'static str,

@@ -3,7 +3,6 @@
 use crate::{TokenList, drawn_edges::Arrows, text::printable};
 use txgraph_graph::Asset;
 
-/// Assets of the legend.
 pub(crate) const LEGEND_MAX: usize = 12;
 
 /// The line about a token that no list names.

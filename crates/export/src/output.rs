@@ -163,7 +163,6 @@ impl Output {
         })
     }
 
-    /// Writes all of `data`.
     pub(crate) fn put(&mut self, data: &[u8]) -> Result<()> {
         self.write_all(data).map_err(|error| self.failed(error))
     }

@@ -36,7 +36,6 @@ impl<const N: usize> Word<N> {
     }
 }
 
-/// Number and time of a block.
 type BlockKey = (u64, Option<BlockTime>);
 
 /// A line under construction.
@@ -84,7 +83,6 @@ impl RowBuffer {
         self.at += len;
     }
 
-    /// Appends one byte.
     #[inline(always)]
     pub(crate) fn byte(&mut self, byte: u8) {
         self.block(&[byte], 1);
@@ -96,7 +94,6 @@ impl RowBuffer {
         self.block(bytes, N);
     }
 
-    /// Appends a word.
     #[inline(always)]
     pub(crate) fn word<const N: usize>(&mut self, word: &Word<N>) {
         self.block(&word.bytes, word.len);

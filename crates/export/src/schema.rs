@@ -110,12 +110,10 @@ impl Field {
         schema.chain([(HOP, Self::Hop)]).chain(ON_REQUEST)
     }
 
-    /// The names of all columns.
     pub(crate) fn names() -> impl Iterator<Item = &'static str> {
         Self::all().map(|(name, _)| name)
     }
 
-    /// The column with a name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::all().find_map(|(known, field)| (known == name).then_some(field))
     }

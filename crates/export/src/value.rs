@@ -34,7 +34,6 @@ pub fn plain_text(value: &Value<'_>) -> String {
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// Values as text.
 pub(crate) trait ValueText {
     /// The text of a text value, which needs the escapes of its format.
     fn as_text(&self) -> Option<&str>;

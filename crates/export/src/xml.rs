@@ -17,7 +17,6 @@ pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Appends ` name="value"`.
 pub(crate) fn push_attribute(out: &mut Vec<u8>, name: &str, value: &str) {
     out.push(b' ');
     out.extend_from_slice(name.as_bytes());

@@ -79,7 +79,6 @@ struct Assembler<'a, 'f, 'r> {
     extra: u64,
     duplicates: u64,
     gaps: Gaps,
-    /// The header before.
     before: Option<&'r Header>,
     parent_hash: Option<B256>,
     last_hash: Option<B256>,

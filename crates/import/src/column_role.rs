@@ -93,7 +93,6 @@ string_enum! {
     }
 }
 
-/// The number of roles.
 pub(crate) const ROLES: usize = Role::ALL.len();
 
 /// Columns by name, chosen by the user: `from=sender,to=receiver,block=height`.

@@ -63,7 +63,6 @@ pub struct Dialect {
     without: Vec<&'static str>,
 }
 
-/// A column of a table.
 #[derive(Debug)]
 struct Column {
     role: Role,
@@ -127,7 +126,6 @@ impl Dialect {
             .map_or(self.name, |(_, table)| table)
     }
 
-    /// The table of ethereum-etl with this name.
     pub(crate) fn of_etl(table_name: &str) -> Option<&'static Self> {
         let mut tables = Self::all().iter().filter(|it| it.family == Family::Etl);
         tables.find(|it| it.table_name() == table_name)

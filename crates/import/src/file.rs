@@ -81,7 +81,6 @@ impl ImportedFile {
         self.dialect.table
     }
 
-    /// The number of rows.
     pub(crate) fn rows(&self) -> u64 {
         self.pieces.iter().map(|piece| piece.rows).sum()
     }

@@ -51,10 +51,6 @@ impl ImportedFiles {
     }
 
     /// Returns the time of a block, in seconds since 1970; `None` if no row contains it.
-    ///
-    /// # Errors
-    ///
-    /// If a file cannot be read.
     pub fn block_time(&self, block: u64) -> Result<Option<u64>, Error> {
         let span = BlockRange::one(block);
         let pieces = self.used().flat_map(|(_, file)| &file.pieces);
@@ -75,10 +71,6 @@ impl ImportedFiles {
 
     /// Returns the first block with a row at or after a time, in seconds since 1970. Blocks without rows
     /// have no time.
-    ///
-    /// # Errors
-    ///
-    /// If a file cannot be read.
     pub fn first_block_at(&self, seconds: u64) -> Result<Option<u64>, Error> {
         let pieces = self.used().flat_map(|(_, file)| &file.pieces);
         let all: BlockRanges = self.rows().into_iter().collect();

@@ -26,7 +26,6 @@ const WHOLE: [&str; 9] = [
 /// The metadata that txgraph writes next to CSV and JSONL files, and into Parquet files.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Metadata {
-    /// The chain.
     pub(crate) chain: Option<ChainInfo>,
     #[serde(default)]
     command: String,

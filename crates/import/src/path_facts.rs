@@ -4,7 +4,6 @@ use crate::{Dialect, format::is_compressed};
 use std::path::Path;
 use txgraph_transfers::BlockRange;
 
-/// The facts in a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PathFacts {
     /// The blocks that the tool exported into the file.

@@ -67,7 +67,6 @@ pub(crate) struct Trace {
     pub(crate) children: Option<u32>,
 }
 
-/// A transaction.
 #[derive(Debug)]
 pub(crate) struct Transaction {
     pub(crate) place: Place,

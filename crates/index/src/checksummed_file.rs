@@ -391,7 +391,6 @@ pub(crate) struct Checksums {
 }
 
 impl Checksums {
-    /// Begins after the head.
     pub(crate) fn after_head(format: Format) -> Self {
         const { assert!(Format::Transactions.head_bytes() < BLOCK_BYTES) }
         Self {

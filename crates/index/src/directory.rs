@@ -185,10 +185,6 @@ impl Index {
     /// Passes the transactions in which an address takes part to `take`, in the order of the chain
     /// or against it, until it breaks. Only indexed blocks are looked at; the caller checks that
     /// they are canonical ([`Self::canonical_runs`]).
-    ///
-    /// # Errors
-    ///
-    /// If a segment is damaged.
     pub fn transactions_of(
         &self,
         address: Address,
@@ -217,10 +213,6 @@ impl Index {
 
     /// Returns the runs that have some of these blocks and are canonical in `source`. Replaced
     /// segments at the end of a run are left out.
-    ///
-    /// # Errors
-    ///
-    /// If the source cannot be read.
     pub fn canonical_runs(
         &self,
         source: &dyn TransferSource,

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use txgraph_stored::StoreKind;
 pub use txgraph_stored::{StoreError as Error, StoreResult as Result};
 
-/// The error for a damaged file.
 pub(crate) fn damaged(path: impl Into<PathBuf>, what: impl Into<String>) -> Error {
     Error::damaged(StoreKind::Index, path, what)
 }

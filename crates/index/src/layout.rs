@@ -14,7 +14,6 @@ pub(crate) const MAGIC: [u8; 8] = *b"txgraphS";
 /// the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// Transfers.
     Transfers,
     /// Transfers, and transactions by address.
     Transactions,
@@ -24,7 +23,6 @@ impl Format {
     /// All formats, the newest last.
     pub(crate) const ALL: [Self; 2] = [Self::Transfers, Self::Transactions];
 
-    /// The newest version.
     pub(crate) const NEWEST: u32 = Self::Transactions.version();
 
     pub(crate) const fn with_transactions(transactions: bool) -> Self {
@@ -158,7 +156,6 @@ impl Part {
     ];
 }
 
-/// The number of parts.
 pub(crate) const PARTS: usize = Part::Places as usize + 1;
 
 /// The number of rows that share an anchor. To find an amount, half as many lengths are
@@ -209,7 +206,6 @@ pub(crate) struct PartLocation {
     pub(crate) width: u32,
 }
 
-/// The head of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) format: Format,

@@ -57,7 +57,6 @@ impl Unit for SegmentInfo {
     }
 }
 
-/// The content of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     pub(crate) genesis_hash: B256,

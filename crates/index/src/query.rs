@@ -14,7 +14,6 @@ pub(crate) const BATCH_ROWS: usize = 1 << 14;
 /// The maximum number of rows in a list that waits until its piece is delivered: 4 MiB.
 const WAITING_ROWS: usize = 1 << 20;
 
-/// The result for one piece.
 pub(crate) enum PieceResult<'a> {
     /// At most a batch of transfers.
     Transfers(Vec<Transfer>),

@@ -28,7 +28,6 @@ use txgraph_transfers::{
 };
 pub(crate) use {classes::Wanted, places::Participants, rows::Rows};
 
-/// An open segment.
 pub(crate) struct Segment {
     file: CheckedFile,
     head: Head,
@@ -94,7 +93,6 @@ impl Segment {
         })
     }
 
-    /// The path of its file.
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
     }
@@ -210,7 +208,6 @@ impl Segment {
         Ok(of_tokens)
     }
 
-    /// Returns the anomalous logs of consecutive blocks.
     pub(crate) fn anomalies(&self, blocks: BlockRange) -> Result<Vec<AnomalousLogs>, Fault<'_>> {
         let span = self.file.span(Part::Anomalies);
         let offsets = self.offsets(blocks).unwrap_or_default();

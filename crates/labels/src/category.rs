@@ -46,7 +46,6 @@ const WORDS: [&str; 9] = [
 const NEUTRAL: &str =
     "address addresses account accounts label labels list eth ethereum mainnet all combined";
 
-/// Whether a list of words has this one.
 fn contains(list: &str, word: &str) -> bool {
     list.split(' ').any(|known| known == word)
 }

@@ -245,7 +245,6 @@ impl Bucket {
         fs::remove_dir_all(staged).map_err(|error| Error::io("remove", staged, error))
     }
 
-    /// The names of folders in a folder.
     pub(crate) fn folders(&self, folder: &str) -> Result<Vec<String>> {
         let key = self.key(folder);
         let list = self.client.list_with_delimiter(Some(&key));

@@ -94,10 +94,6 @@ pub fn build<'a>(
 /// Continues a lake up to the tip of the source, and removes partitions that a reorganization
 /// replaced. Only the last block and the reorg buffer of `options` are used. If the lake has
 /// movements inside of transactions, `origin` must find them.
-///
-/// # Errors
-///
-/// As [`build`], and if there is no lake.
 pub fn append<'a>(
     folder: &Path,
     origin: impl Into<BuildSource<'a>>,
@@ -425,7 +421,6 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    /// Writes the blocks of a job.
     fn write(&mut self, place: &Place<'_>, job: BlockRange) -> Result<Vec<PartitionInfo>> {
         let mut packer = Packer::new(self.limits, place, &mut self.capacity);
         self.reader.each_run(job, self.stop, |run| {

@@ -39,10 +39,6 @@ pub struct CompactReport {
 
 /// Joins the small partitions at the end of a lake. The blocks and the answers of the lake stay
 /// the same.
-///
-/// # Errors
-///
-/// If there is no lake, it is damaged or another process writes it.
 pub fn compact(folder: &Path, work: &WorkContext) -> Result<CompactReport> {
     let store = Store::at(folder)?;
     Manifest::load(&store)?;
@@ -140,10 +136,10 @@ pub(crate) struct Content {
 impl Partition {
     /// Compares all bytes of its files with their checksums.
     pub(crate) fn check_bytes(&self) -> Result<()> {
-        for table in Table::ALL {
+        for table in Table::ALL.iter().copied() {
             let file = self.table(table)?;
             let crc32 = crate::manifest::hex(file.check_all()?);
-            let listed = self.info.files.iter().find(|it| it.name == table.file());
+            let listed = self.info.files.iter().find(|it| it.name == table.as_str());
             if listed.map(|it| &it.crc32) != Some(&crc32) {
                 return Err(file.damaged("it does not match its checksum in the manifest"));
             }
@@ -176,7 +172,6 @@ impl Partition {
         })
     }
 
-    /// The summaries of its blocks.
     fn summaries(&self, anomalies: &[AnomalousLogs]) -> Result<Vec<(BlockSummary, B256)>> {
         let table = self.table(Table::Blocks)?;
         let mut summaries: Vec<(BlockSummary, B256)> = Vec::new();

@@ -9,7 +9,6 @@ use std::{
 use txgraph_stored::StoreKind;
 pub use txgraph_stored::{StoreError as Error, StoreResult as Result};
 
-/// The error for a damaged file.
 pub(crate) fn damaged(path: impl Into<PathBuf>, what: impl Into<String>) -> Error {
     Error::damaged(StoreKind::Lake, path, what)
 }

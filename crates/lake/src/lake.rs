@@ -34,7 +34,6 @@ const MANY_ADDRESSES: usize = 1 << 8;
 /// Partitions that are looked up before the first of them is used, for each thread.
 pub(crate) const PARTITIONS_AHEAD: usize = 2;
 
-/// The bytes of an address.
 const ADDRESS_BYTES: u64 = 20;
 
 /// An open lake. It does not change: later partitions are visible after opening it again.
@@ -173,10 +172,6 @@ impl Lake {
     }
 
     /// Returns the time of a block, in seconds since 1970; `None` if the lake does not have it.
-    ///
-    /// # Errors
-    ///
-    /// If a file cannot be read or is damaged.
     pub fn block_time(&self, block: u64) -> Result<Option<u64>> {
         let mut partitions = self.partitions.iter();
         let partition = partitions.find(|partition| partition.info.blocks.contains(block));
@@ -186,14 +181,14 @@ impl Lake {
     /// Returns a summary.
     pub fn status(&self) -> Status {
         let partitions = self.partitions();
-        let files = Table::ALL.map(|table| {
+        let files = Table::ALL.iter().map(|table| {
             let all = partitions.iter().flat_map(|partition| &partition.files);
-            let of_table = all.filter(|file| file.name == table.file());
+            let of_table = all.filter(|file| file.name == table.as_str());
             let (rows, bytes) = of_table.fold((0, 0), |(rows, bytes), file| {
                 (rows + file.rows, bytes + file.bytes)
             });
             FileStatus {
-                name: table.file().to_owned(),
+                name: table.as_str().to_owned(),
                 rows,
                 bytes,
             }
@@ -210,7 +205,7 @@ impl Lake {
             transfers: partitions.iter().map(|it| it.transfers).sum(),
             addresses: self.manifest.addresses(),
             bytes: partitions.iter().map(PartitionInfo::bytes).sum(),
-            files: files.into(),
+            files: files.collect(),
         }
     }
 
@@ -296,18 +291,18 @@ impl Partition {
         if let Some(file) = place.get() {
             return Ok(file);
         }
-        let missing = || self.damaged(format!("the manifest does not list {}", table.file()));
+        let missing = || self.damaged(format!("the manifest does not list {}", table.as_str()));
         let info = (self
             .info
             .files
             .iter()
-            .find(|file| file.name == table.file()))
+            .find(|file| file.name == table.as_str()))
         .ok_or_else(missing)?;
         let sums = self.checksums()?.files.iter();
-        let sums = sums.into_iter().find(|file| file.name == table.file());
+        let sums = sums.into_iter().find(|file| file.name == table.as_str());
         let sums = sums
-            .ok_or_else(|| self.damaged(format!("{CHECKSUMS} does not list {}", table.file())))?;
-        let blob = self.store.open(&self.name(table.file()), info.bytes)?;
+            .ok_or_else(|| self.damaged(format!("{CHECKSUMS} does not list {}", table.as_str())))?;
+        let blob = self.store.open(&self.name(table.as_str()), info.bytes)?;
         let file = CheckedFile::new(blob, sums.crc32.clone())?;
         let file = TableFile::open(file, table, info.rows)?;
         Ok(place.get_or_init(|| file))

@@ -105,7 +105,6 @@ impl PartitionInfo {
     }
 }
 
-/// The content of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Manifest {
@@ -254,7 +253,6 @@ impl Manifest {
         }
     }
 
-    /// The blocks of all partitions.
     pub(crate) fn blocks(&self) -> Option<BlockRange> {
         let (first, last) = (self.partitions.first()?, self.partitions.last()?);
         BlockRange::new(first.blocks.first, last.blocks.last)

@@ -5,7 +5,6 @@ use txgraph_transfers::BlockRange;
 
 /// The name of the manifest.
 pub(crate) const FILE: &str = "manifest.json";
-/// The folder of the partitions.
 pub(crate) const PARTITIONS: &str = "partitions";
 /// The file of a partition with the checksums of its other files.
 pub(crate) const CHECKSUMS: &str = "checksums.json";

@@ -14,26 +14,26 @@ use parquet::{
     schema::types::ColumnPath,
 };
 use std::sync::Arc;
+use txgraph_base::string_enum;
 
-/// The rows of a row group.
 pub(crate) const ROW_GROUP_ROWS: usize = 1 << 17;
 /// The share of absent values that a bloom filter does not recognize.
 const BLOOM_FALSE_POSITIVES: f64 = 0.02;
 
-/// The table of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Table {
-    Transfers,
-    BySender,
-    ByReceiver,
-    Transactions,
-    Blocks,
-    Addresses,
-    Assets,
-    Anomalies,
+string_enum! {
+    /// The table of a file.
+    pub(crate) enum Table: "table" {
+        Transfers = "transfers.parquet",
+        BySender = "by_sender.parquet",
+        ByReceiver = "by_receiver.parquet",
+        Transactions = "transactions.parquet",
+        Blocks = "blocks.parquet",
+        Addresses = "addresses.parquet",
+        Assets = "assets.parquet",
+        Anomalies = "anomalies.parquet",
+    }
 }
 
-/// The type of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Type {
     U64,
@@ -145,31 +145,6 @@ const ANOMALIES: &[Column] = &[
 ];
 
 impl Table {
-    pub(crate) const ALL: [Self; 8] = [
-        Self::Transfers,
-        Self::BySender,
-        Self::ByReceiver,
-        Self::Transactions,
-        Self::Blocks,
-        Self::Addresses,
-        Self::Assets,
-        Self::Anomalies,
-    ];
-
-    /// The name of its file.
-    pub(crate) const fn file(self) -> &'static str {
-        match self {
-            Self::Transfers => "transfers.parquet",
-            Self::BySender => "by_sender.parquet",
-            Self::ByReceiver => "by_receiver.parquet",
-            Self::Transactions => "transactions.parquet",
-            Self::Blocks => "blocks.parquet",
-            Self::Addresses => "addresses.parquet",
-            Self::Assets => "assets.parquet",
-            Self::Anomalies => "anomalies.parquet",
-        }
-    }
-
     const fn columns(self) -> &'static [Column] {
         match self {
             Self::Transfers => TRANSFERS,

@@ -273,7 +273,6 @@ impl Partition {
         row(blocks.first)..row(blocks.last) + 1
     }
 
-    /// Hash of one of its blocks.
     pub(crate) fn block_hash(&self, block: u64) -> Result<B256> {
         let table = self.table(Table::Blocks)?;
         let blocks = BlockRange::one(block);
@@ -336,7 +335,6 @@ impl Partition {
         Ok(counts)
     }
 
-    /// The anomalous logs of some of its blocks.
     pub(crate) fn anomalies(&self, blocks: BlockRange) -> Result<Vec<AnomalousLogs>> {
         let mut anomalies = Vec::new();
         if !self.info.counts.has_anomalies() {

@@ -185,7 +185,6 @@ impl Store {
         Ok(names.filter_map(|name| name.into_string().ok()).collect())
     }
 
-    /// Deletes a partition.
     pub(crate) fn remove_partition(&self, name: &str) -> Result<()> {
         #[cfg(feature = "s3")]
         if let Some(bucket) = &self.bucket {

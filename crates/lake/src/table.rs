@@ -25,7 +25,6 @@ use std::{
     path::Path,
 };
 
-/// The rows of a batch.
 const BATCH_ROWS: usize = 1 << 13;
 
 /// The maximum number of keys of a row group for which its bloom filter is read. With more, a
@@ -127,7 +126,6 @@ impl TableFile {
         damaged(self.path(), what)
     }
 
-    /// The number of rows.
     pub(crate) fn rows(&self) -> usize {
         let rows = self.metadata.metadata().file_metadata().num_rows();
         usize::try_from(rows).unwrap_or(0)
@@ -287,7 +285,6 @@ struct GroupIndex<'a> {
     column: &'a ColumnIndexMetaData,
 }
 
-/// The batches of a read.
 pub(crate) struct Batches<'a> {
     table: &'a TableFile,
     reader: ParquetRecordBatchReader,
@@ -405,7 +402,6 @@ impl Batch<'_> {
 }
 
 impl TableFile {
-    /// The table of the file.
     pub(crate) const fn table(&self) -> Table {
         self.table
     }

@@ -14,10 +14,6 @@ use txgraph_work::WorkContext;
 
 /// Checks every checksum, that the tables of each partition agree, and that the source has the
 /// same transfers and counts. The first difference is returned as an error.
-///
-/// # Errors
-///
-/// If the lake is damaged, or differs from the source.
 pub fn verify<'a>(lake: &Lake, origin: impl Into<BuildSource<'a>>) -> Result<VerifyReport> {
     let origin = origin.into();
     let contents = lake.manifest.contents();
@@ -32,10 +28,6 @@ pub fn verify<'a>(lake: &Lake, origin: impl Into<BuildSource<'a>>) -> Result<Ver
 }
 
 /// Checks every checksum, and that the tables of each partition agree.
-///
-/// # Errors
-///
-/// If the lake is damaged.
 pub fn check(lake: &Lake, work: &WorkContext) -> Result<VerifyReport> {
     run(lake, work, None)
 }

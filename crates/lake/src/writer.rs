@@ -98,7 +98,7 @@ impl<'a> PartitionWriter<'a> {
 
     /// Writes a table as one file.
     pub(crate) fn table(&mut self, table: Table, columns: Vec<ArrayRef>) -> Result<()> {
-        let path = self.path.join(table.file());
+        let path = self.path.join(table.as_str());
         let failed = |error: ParquetError| match error {
             ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
                 Ok(error) => Error::io("write", &path, *error),
@@ -129,13 +129,13 @@ impl<'a> PartitionWriter<'a> {
             .and_then(|file| file.sync_all())
             .map_err(|error| Error::io("write", &path, error))?;
         self.files.push(FileInfo {
-            name: table.file().to_owned(),
+            name: table.as_str().to_owned(),
             bytes: sums.bytes,
             rows: batch.num_rows() as u64,
             crc32: hex(sums.crc32),
         });
         self.checksums.push(FileChecksums {
-            name: table.file().to_owned(),
+            name: table.as_str().to_owned(),
             crc32: sums.checksums,
         });
         Ok(())

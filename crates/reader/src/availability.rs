@@ -19,7 +19,6 @@ const SLICE_BLOCKS: u64 = 4096;
 /// missing are not read.
 const GAPS_MAX: usize = 1 << 16;
 
-/// The result of a survey.
 #[derive(Debug)]
 pub(crate) struct Survey {
     /// The missing blocks, ascending, with the reason.
@@ -54,10 +53,6 @@ pub(crate) fn survey(
 }
 
 /// Returns the blocks of a range whose `parts` cannot be read at present, ascending, with the reasons.
-///
-/// # Errors
-///
-/// If the directory cannot be read, and [`SourceError::Interrupted`].
 pub fn missing(
     db: &NodeDb,
     blocks: BlockRange,

@@ -9,10 +9,6 @@ use txgraph_transfers::{Participation, Roles};
 ///
 /// A deposit of the OP stack has its nonce in its receipt, so the contract that it creates is left
 /// out.
-///
-/// # Errors
-///
-/// If the rows of a transaction cannot be read.
 pub fn transaction_ends(block: &mut Block<'_>, mut each: impl FnMut(Participation)) -> Result<()> {
     // Indices of transactions have 32 bits.
     for index in 0..u32::try_from(block.body.tx_count).unwrap_or(u32::MAX) {

@@ -79,7 +79,6 @@ pub enum Error {
     NodeDb(#[from] txgraph_nodedb::Error),
 }
 
-/// Gaps that a message lists.
 const GAPS_LISTED_MAX: usize = 4;
 
 fn not_searched(missing: &[Unavailable]) -> String {

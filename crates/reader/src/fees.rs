@@ -24,7 +24,6 @@ pub(crate) fn rules(
     Ok(Some(FeeRules::of_chain(chain_id, genesis_hash)?))
 }
 
-/// The fees of one block.
 pub(crate) struct Fees {
     block: BlockFees,
     /// Cumulative gas of the transaction before.

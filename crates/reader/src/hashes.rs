@@ -23,7 +23,6 @@ const GROUP: usize = 512;
 /// The number of transfers that are resolved at once, which bounds the memory.
 const STRETCH: usize = 1 << 20;
 
-/// The key of a lookup.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     block: u64,

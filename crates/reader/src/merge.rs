@@ -59,7 +59,6 @@ pub(crate) enum Outcome {
     Failed(SourceFailure),
 }
 
-/// A chunk to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
     pub(crate) blocks: BlockRange,
@@ -73,7 +72,6 @@ impl Chunk {
     }
 }
 
-/// Limits of a scan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// The number of chunks that are started and not emitted. Rests of chunks that were cut short

@@ -25,7 +25,6 @@ pub(crate) trait Workers {
     /// Starts to read a chunk. Outcomes arrive later, in any order.
     fn start(&mut self, task: RunningTask<Chunk>);
 
-    /// Returns an outcome, if there is one.
     fn outcome(&mut self, wait: Wait) -> Option<(u64, Outcome)>;
 
     /// Hash of a block in the current canonical chain; `None` above its tip.

@@ -39,7 +39,6 @@ const ERROR_BYTES: u64 = 1 << 16;
 /// Bytes of an answer that a message is made of.
 const SHOWN_BYTES: usize = 1 << 16;
 
-/// A call of a method.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     /// The parameters, an array.
@@ -236,7 +235,6 @@ impl Client {
         }
     }
 
-    /// Sends one request.
     fn post<T: DeserializeOwned + Send>(
         &self,
         group: &Group<'_>,

@@ -200,7 +200,6 @@ pub(crate) fn shown(text: &str) -> String {
     }
 }
 
-/// An error object in an answer.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ErrorObject {

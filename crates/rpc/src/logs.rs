@@ -22,7 +22,6 @@ const RANGES_MAX: usize = 8;
 
 pub(crate) const LOGS: &str = "eth_getLogs";
 
-/// The requested logs.
 #[derive(Clone, Debug)]
 pub(crate) struct LogQuery {
     /// Ascending; `None`: all contracts.

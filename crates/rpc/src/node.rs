@@ -60,10 +60,6 @@ pub struct RpcNode {
 
 impl RpcNode {
     /// Asks a server for its chain, its newest block and its newest finalized block.
-    ///
-    /// # Errors
-    ///
-    /// If it does not answer, or is of another chain.
     pub fn open(endpoint: Endpoint, options: RpcOptions, cancel: CancelFlag) -> Result<Self> {
         let retry = options.retry.unwrap_or(REQUEST);
         let most = endpoint.settings.range;
@@ -147,10 +143,6 @@ impl RpcNode {
 
     /// Asks for the newest block again, and returns it. Blocks up to it can be asked for from now
     /// on.
-    ///
-    /// # Errors
-    ///
-    /// If the server does not answer.
     pub fn refresh(&self) -> Result<u64> {
         let tip = number(&self.client, NEWEST)?;
         self.tip.store(tip, Ordering::Relaxed);
@@ -249,7 +241,6 @@ impl RpcNode {
         })
     }
 
-    /// Returns the headers of blocks.
     pub(crate) fn headers(&self, blocks: &[u64]) -> Result<Vec<Header>> {
         let headers: Vec<Header> =
             self.by_block(BLOCK, blocks, |number| json!([hex(number), false]))?;
@@ -260,10 +251,6 @@ impl RpcNode {
     }
 
     /// Returns the time of a block, in seconds since 1970.
-    ///
-    /// # Errors
-    ///
-    /// If the server does not answer.
     pub fn block_time(&self, block: u64) -> Result<u64> {
         let headers = self.headers(&[block])?;
         let header = headers.first().ok_or_else(|| {
@@ -327,7 +314,6 @@ impl RpcNode {
     }
 }
 
-/// Asks for one number.
 fn number(client: &Client, method: &'static str) -> Result<u64> {
     let call = Call::new(json!([]), Place::Chain);
     Ok(client.ask_one::<Quantity>(method, call)?.0)

@@ -63,19 +63,11 @@ struct Whole {
 impl RpcNode {
     /// Returns transactions by hash; `None` for those that the server does not know, or that are
     /// in no block yet.
-    ///
-    /// # Errors
-    ///
-    /// If the server does not answer, or contradicts itself.
     pub fn transactions(&self, hashes: &[B256]) -> Result<Vec<Option<FoundTransaction>>> {
         self.consistent(|| self.find(hashes))
     }
 
     /// Returns the hash of the transaction at an index of a block; `None` if there is none.
-    ///
-    /// # Errors
-    ///
-    /// If the server does not answer.
     pub fn transaction_hash(&self, block: u64, index: u32) -> Result<Option<B256>> {
         let listed = self.listed(&[block])?;
         let at = usize::try_from(index).unwrap_or(usize::MAX);

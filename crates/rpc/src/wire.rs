@@ -101,7 +101,6 @@ pub(crate) struct ListedBlock {
     pub(crate) transactions: Vec<B256>,
 }
 
-/// A block with its transactions.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(from = "BlockFields")]
 pub(crate) struct Block {
@@ -282,7 +281,6 @@ impl HashedFields {
     }
 }
 
-/// A transaction of a block.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Transaction {
@@ -317,7 +315,6 @@ pub(crate) struct Withdrawal {
     pub(crate) amount: u64,
 }
 
-/// A receipt.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Receipt {
@@ -379,14 +376,11 @@ fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(d: D) -> Result<Optio
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Id {
-    /// A number.
     Number(u64),
-    /// Text.
     Text(String),
 }
 
 impl Id {
-    /// The number of the call.
     pub(crate) fn number(&self) -> Option<usize> {
         match self {
             Self::Number(number) => usize::try_from(*number).ok(),

@@ -61,10 +61,6 @@ pub trait StoredBlocks: fmt::Debug + Sync {
     /// Divides available blocks into units of parallel work: ascending, disjoint, together
     /// exactly `blocks`. No chunk extends over a gap. The transfers of a few chunks per thread
     /// are in memory at a time.
-    ///
-    /// # Errors
-    ///
-    /// If the files cannot be read.
     fn chunks(
         &self,
         blocks: &BlockRanges,
@@ -72,10 +68,6 @@ pub trait StoredBlocks: fmt::Debug + Sync {
     ) -> Result<Vec<BlockRange>, SourceFailure>;
 
     /// Reads the wanted transfers of one chunk, in total order.
-    ///
-    /// # Errors
-    ///
-    /// If the files cannot be read, or contradict themselves.
     fn read(
         &self,
         scratch: &mut Self::Scratch,
@@ -87,10 +79,6 @@ pub trait StoredBlocks: fmt::Debug + Sync {
     /// [`TransferSource::fill_hashes`](txgraph_transfers::TransferSource::fill_hashes). The
     /// default leaves the transfers as they are, for files whose rows have everything that is
     /// known.
-    ///
-    /// # Errors
-    ///
-    /// If the files cannot be read.
     fn fill_hashes(&self, transfers: &mut [Transfer]) -> Result<(), SourceFailure> {
         let _ = transfers;
         Ok(())

@@ -55,10 +55,6 @@ impl<'a, S: Indexable> From<&'a S> for BuildSource<'a> {
 impl<'a> BuildSource<'a> {
     /// Returns the last block to store: `last`, or the tip minus the reorg buffer. `None` if
     /// that is below block 0.
-    ///
-    /// # Errors
-    ///
-    /// If the source cannot be read.
     pub fn last_block(
         &self,
         last: Option<u64>,
@@ -72,10 +68,6 @@ impl<'a> BuildSource<'a> {
     }
 
     /// Prepares to read the blocks of `request`, with these additions.
-    ///
-    /// # Errors
-    ///
-    /// As [`InternalSource::reader`].
     pub fn prepare(
         &self,
         request: &ScanRequest,
@@ -101,10 +93,6 @@ impl<'a> BuildSource<'a> {
     }
 
     /// Prepares to read those blocks of `request` that are available. Returns the others, too.
-    ///
-    /// # Errors
-    ///
-    /// If the source cannot be read.
     pub fn prepare_available(
         &self,
         request: &ScanRequest,
@@ -182,10 +170,6 @@ impl std::fmt::Debug for BuildReader<'_> {
 impl BuildReader<'_> {
     /// Reads like [`BlockReader::read`], and merges internal movements into the transfers, and
     /// participations in calls into those in transactions. Returns `None` if the blocks were replaced between the two.
-    ///
-    /// # Errors
-    ///
-    /// If the source cannot be read.
     pub fn read(&mut self, blocks: BlockRange) -> Result<Option<BlockRun>, SourceError> {
         let Some(internal) = self.internal else {
             return self.logs.read(blocks).map(Some);

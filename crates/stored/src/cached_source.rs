@@ -42,10 +42,6 @@ impl<S: TransferSource> CachedSource<S> {
     }
 
     /// Scans some of the blocks of `request` and keeps the transfers. Returns the report.
-    ///
-    /// # Errors
-    ///
-    /// The errors of the scan.
     pub fn read(
         &mut self,
         request: &ScanRequest,

@@ -95,10 +95,6 @@ pub fn lock_for_reading(folder: &Path) -> Option<FolderLock> {
 
 /// Keeps readers of a directory away while files are deleted that they may have found in an
 /// older list. `None` if there are readers.
-///
-/// # Errors
-///
-/// If the directory cannot be opened.
 pub fn lock_unread(folder: &Path) -> Result<Option<FolderLock>, FolderError> {
     let file = File::open(folder).map_err(|error| FolderError::io("open", folder, error))?;
     match file.try_lock() {
@@ -113,10 +109,6 @@ pub fn lock_unread(folder: &Path) -> Result<Option<FolderLock>, FolderError> {
 }
 
 /// Returns the names in a directory; `None` if it does not exist.
-///
-/// # Errors
-///
-/// If the directory cannot be listed.
 pub fn names(folder: &Path) -> Result<Option<Vec<OsString>>, FolderError> {
     let failed = |error| FolderError::io("list", folder, error);
     let entries = match fs::read_dir(folder) {
@@ -135,10 +127,6 @@ pub fn step(action: &'static str, path: &Path) {
 }
 
 /// Deletes a file, if it exists.
-///
-/// # Errors
-///
-/// If it exists and cannot be deleted.
 pub fn remove(path: &Path) -> Result<(), FolderError> {
     step("remove", path);
     match fs::remove_file(path) {
@@ -160,10 +148,6 @@ pub fn discard(path: &Path) {
 
 /// Replaces a file as a whole: writes `NAME.tmp`, syncs it and renames it. When this returns
 /// the new content is on disk. On failure the old content is unchanged.
-///
-/// # Errors
-///
-/// If the file cannot be written.
 pub fn replace(folder: &Path, name: &str, content: &[u8]) -> Result<(), FolderError> {
     let path = folder.join(format!("{name}.tmp"));
     let write = || {
@@ -183,10 +167,6 @@ pub fn replace(folder: &Path, name: &str, content: &[u8]) -> Result<(), FolderEr
 }
 
 /// Gives a file or folder that is complete and on disk its name, and makes the name durable.
-///
-/// # Errors
-///
-/// If the system cannot rename or sync it.
 pub fn publish(unfinished: &Path, folder: &Path, name: &str) -> Result<(), FolderError> {
     step("rename", unfinished);
     fs::rename(unfinished, folder.join(name))
@@ -195,10 +175,6 @@ pub fn publish(unfinished: &Path, folder: &Path, name: &str) -> Result<(), Folde
 }
 
 /// Makes the names in a directory durable, as the files are.
-///
-/// # Errors
-///
-/// If the system cannot sync it.
 pub fn sync_folder(folder: &Path) -> Result<(), FolderError> {
     step("sync", folder);
     File::open(folder)

@@ -159,10 +159,6 @@ pub struct Expected<'a> {
 
 impl<'a> Expected<'a> {
     /// Prepares to read the blocks of `request`, with these additions.
-    ///
-    /// # Errors
-    ///
-    /// If the source cannot be read.
     pub fn new(
         origin: &BuildSource<'a>,
         request: &ScanRequest,
@@ -177,10 +173,6 @@ impl<'a> Expected<'a> {
 
     /// Reads the available blocks of `blocks`. Returns the number of these blocks, the number of
     /// their transfers, and the other blocks.
-    ///
-    /// # Errors
-    ///
-    /// As [`BuildReader::each_run`].
     pub fn each_run(
         &self,
         blocks: BlockRange,

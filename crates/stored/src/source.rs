@@ -20,7 +20,6 @@ pub struct StoredSource<S> {
     work: WorkContext,
 }
 
-/// The outcome of one chunk.
 type ChunkResult = (BlockRange, Result<StoredChunk, SourceFailure>);
 
 impl<S: StoredBlocks> StoredSource<S> {

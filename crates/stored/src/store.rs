@@ -318,10 +318,6 @@ pub fn run<S: Store>(
 }
 
 /// Deletes units that the manifest does not list: units of killed processes, and replaced units.
-///
-/// # Errors
-///
-/// If the place cannot be listed, or units cannot be deleted.
 pub fn delete_unlisted<S: Store>(store: &mut S) -> Result<()> {
     let mut unlisted = store.names()?;
     let listed: HashSet<&str> = store.units().iter().map(Unit::name).collect();
@@ -378,10 +374,6 @@ fn remove_stale<S: Store>(store: &mut S, source: &dyn Indexable) -> Result<u64> 
 }
 
 /// Checks the units of a store in parallel. Returns the sum of the reports of `check`.
-///
-/// # Errors
-///
-/// The first one of `check`.
 pub fn verify_units<U: Sync>(
     units: &[U],
     blocks: impl Fn(&U) -> BlockRange + Sync,

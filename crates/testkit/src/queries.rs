@@ -117,11 +117,15 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Reads all transfers of a node.
+    /// Reads all transfers of a node, whose blocks may begin after block 0.
     pub fn of(node: &dyn Indexable) -> Self {
-        let tip = node.tip().unwrap();
-        let (all, _) = ask(&node, &everything(range(0, tip))).unwrap();
-        Self::among(all, range(0, tip))
+        let mut blocks = range(0, node.tip().unwrap());
+        let all = everything(blocks);
+        if let Err(SourceError::Unavailable { available, .. }) = node.check_available(&all) {
+            blocks = available.span().unwrap();
+        }
+        let (all, _) = ask(&node, &everything(blocks)).unwrap();
+        Self::among(all, blocks)
     }
 
     /// Uses all transfers of a range of blocks.

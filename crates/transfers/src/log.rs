@@ -31,7 +31,6 @@ pub(crate) fn is_dirty(word: &Word) -> bool {
     u64::from_ne_bytes([a, b, c, d, e, f, g, h]) | u64::from(u32::from_ne_bytes([i, j, k, l])) != 0
 }
 
-/// Returns the number in a word.
 #[inline]
 pub(crate) fn number(word: &Word) -> U256 {
     U256::from_be_bytes(*word)

@@ -75,7 +75,6 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph address 0x07eda8e2a1b0cb610b8dcf474323fd801d6e636c -o address.json
 ";
 
-/// Runs the command.
 pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
     let terminal = context.terminal;

@@ -191,7 +191,6 @@ const fn shown(measure: Measure) -> &'static [&'static str] {
 /// Rows of each table that are shown by default.
 const ROWS_SHOWN: usize = 20;
 
-/// Asks the query.
 pub(crate) fn ask(query: &AnalyzeQuery, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
     let terminal = context.terminal;

@@ -57,7 +57,6 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph approvals 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba --unlimited
 ";
 
-/// Runs the command.
 pub(crate) fn run(args: &ApprovalsArgs, context: &Context<'_>) -> Result<()> {
     let terminal = context.terminal;
     let source = context.open()?;

@@ -35,7 +35,6 @@ enum Part {
     Error,
 }
 
-/// The settings of a tree.
 pub(super) struct CallTree<'a> {
     /// Names of functions, events and errors.
     pub(super) functions: &'a Dictionary,
@@ -57,14 +56,12 @@ enum Item<'a> {
 }
 
 impl CallTree<'_> {
-    /// The lines of the tree.
     pub(super) fn lines(&self, root: &CallFrame) -> String {
         let mut text = self.head(root) + "\n";
         self.children(root, "", &mut text);
         text
     }
 
-    /// An address with its name.
     pub(super) fn named(&self, address: Address) -> String {
         self.names.contract(address)
     }

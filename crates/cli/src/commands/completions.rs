@@ -23,7 +23,6 @@ Examples:
   A script names the saved queries of the folder in which it was written.
 ";
 
-/// Runs the command.
 pub(crate) fn run(args: &CompletionsArgs, command: Command) -> Result<()> {
     let mut command = with_names(command)?;
     let mut script = Vec::new();

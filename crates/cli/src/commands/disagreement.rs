@@ -3,7 +3,6 @@
 use crate::{output::number, units::thousands};
 use txgraph::{Error, ErrorKind, Mismatch};
 
-/// Differences that an error lists.
 const DIFFERENCES_LISTED: usize = 10;
 
 /// The error for a replay with differences: the first of them, one per line.

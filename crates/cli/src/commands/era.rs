@@ -50,7 +50,6 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph era export --blocks 10:20 -o part
 ";
 
-/// Runs the command.
 pub(crate) fn run(args: &EraArgs, context: &Context<'_>) -> Result<()> {
     let Action::Export(args) = &args.action;
     let start = Instant::now();

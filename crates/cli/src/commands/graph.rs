@@ -116,7 +116,6 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
         --merge -f json
 ";
 
-/// Asks the query.
 pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
     let terminal = context.terminal;

@@ -90,7 +90,6 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph graph -r 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 -n 3 --index off
 ";
 
-/// Runs the command.
 pub(crate) fn run(args: &IndexArgs, context: &Context<'_>) -> Result<()> {
     let terminal = context.terminal;
     let source = context.open()?;

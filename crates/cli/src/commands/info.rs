@@ -29,7 +29,6 @@ Examples:
     $ txgraph info --json
 ";
 
-/// Runs the command.
 pub(crate) fn run(args: &InfoArgs, context: &Context<'_>) -> Result<()> {
     let source = context.open()?;
     let info = source.info()?;

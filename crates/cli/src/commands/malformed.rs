@@ -8,7 +8,6 @@ use txgraph::{
     parse::{Options, TransfersQuery},
 };
 
-/// Runs the command.
 pub(crate) fn run(args: &TransfersArgs, context: &Context<'_>) -> Result<()> {
     let terminal = context.terminal;
     let source = context.open()?;

@@ -24,7 +24,6 @@ Examples:
     $ txgraph man index build
 ";
 
-/// Runs the command.
 pub(crate) fn run(args: &ManArgs, mut command: Command) -> Result<()> {
     // Gives every subcommand the global options and its full name.
     command.build();

@@ -142,7 +142,6 @@ pub(super) fn moved_asset<'a>(
     moved.map_or(Asset::NATIVE, Asset::of)
 }
 
-/// An address with its name, if it has one.
 pub(super) fn named(labels: &Labels, address: Address) -> String {
     match labels.name(address) {
         Some(name) => format!("{address} [{}]", printable(name)),

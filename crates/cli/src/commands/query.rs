@@ -85,7 +85,6 @@ fn pair(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.to_owned()))
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &QueryArgs, context: &Context<'_>) -> Result<()> {
     let terminal = context.terminal;
     let Some(name) = &args.file else {
@@ -130,7 +129,6 @@ fn resolve(file: &QueryFile, args: &QueryArgs) -> Result<Query> {
     Query::from_table(command, &options)
 }
 
-/// The arguments that ask a query.
 pub(crate) fn arguments(query: &Query) -> Result<Vec<String>> {
     let word = |value: &Value| match value {
         Value::String(text) => text.clone(),

@@ -221,7 +221,6 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph transfers --with-internal -t eth
 ";
 
-/// Runs the command.
 pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
     let terminal = context.terminal;

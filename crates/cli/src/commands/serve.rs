@@ -75,7 +75,6 @@ Examples:
     $ cast logs --rpc-url http://127.0.0.1:8600 'Transfer(address,address,uint256)'
 ";
 
-/// Runs the command.
 pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<()> {
     let mut config = context.global.config()?;
     // Blocks above those on the disk are asked from the head as a whole, not joined.

@@ -107,7 +107,6 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
         --table koinly -o koinly.csv
 ";
 
-/// Runs the command.
 pub(crate) fn run(args: &StatementArgs, context: &Context<'_>) -> Result<()> {
     match &args.action {
         Some(Action::Verify {

@@ -42,7 +42,6 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph token 0xd601451207128971898aab8654521699f35222e2
 ";
 
-/// Runs the command.
 pub(crate) fn run(args: &TokenArgs, context: &Context<'_>) -> Result<()> {
     let source = context.open()?;
     let asked = addresses(&args.tokens, Checksum::Verify)?;

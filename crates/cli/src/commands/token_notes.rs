@@ -3,7 +3,6 @@
 use crate::output::{Terminal, number};
 use txgraph::{Address, BlockRanges, Result, Source, TokenList, TokenSources, printable};
 
-/// Counterfeits that are named.
 const NAMED_MAX: usize = 6;
 
 /// Completes a list by what these tokens claim, and prints what is only a claim.

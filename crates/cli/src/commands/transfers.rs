@@ -131,13 +131,11 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
 ";
 
 impl TransfersArgs {
-    /// The labels.
     pub(super) const fn labels(&self) -> &LabelArgs {
         &self.names.labels
     }
 }
 
-/// Asks the query.
 pub(crate) fn ask(query: &TransfersQuery, context: &Context<'_>) -> Result<()> {
     let start = Instant::now();
     let terminal = context.terminal;

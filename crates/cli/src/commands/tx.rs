@@ -59,7 +59,6 @@ Examples (for the small chain that scripts/demo.sh unpacks, demo/small):
     $ txgraph tx 0x456f4003e67602f684dd3ece711df9c3d2b90d4c3bde77aad1171b12afb41112
 ";
 
-/// Runs the command.
 pub(crate) fn run(args: &TxArgs, context: &Context<'_>) -> Result<()> {
     let source = context.open()?;
     let functions = args.functions.read(context.terminal)?;
@@ -255,7 +254,6 @@ impl Page {
     }
 }
 
-/// Returns the role of an address in the transaction.
 fn role(found: &TransactionSummary, address: Address) -> &'static str {
     if address == found.sender {
         "  (sender)"

@@ -91,7 +91,6 @@ Examples:
     $ txgraph watch 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba --webhook http://localhost:9000/moved
 ";
 
-/// Runs the command.
 pub(crate) fn run(args: &WatchArgs, context: &Context<'_>) -> Result<()> {
     let terminal = context.terminal;
     let webhook = Webhook::new(args, terminal)?;

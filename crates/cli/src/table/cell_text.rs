@@ -19,7 +19,6 @@ pub(crate) fn label(labels: &Labels, address: Address) -> Option<String> {
     (!label.is_empty()).then_some(label)
 }
 
-/// The place of a column with this name.
 pub(super) fn place(table: &Table, name: &str) -> Option<usize> {
     table.columns.iter().position(|column| column.name == name)
 }
@@ -70,7 +69,6 @@ impl<'a> CellText<'a> {
         }
     }
 
-    /// The name of a column.
     pub(super) fn column(&self, at: usize) -> String {
         let name = self.table.columns[at].name.as_str();
         let name = match self.view.style {
@@ -84,7 +82,6 @@ impl<'a> CellText<'a> {
         name.replace('_', " ")
     }
 
-    /// The text of a cell.
     pub(super) fn cell(&self, row: &[Value<'_>], at: usize, level: Level) -> String {
         let name = &self.table.columns[at].name;
         match &row[at] {

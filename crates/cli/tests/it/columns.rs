@@ -100,11 +100,6 @@ fn graphs_and_saved_queries_take_columns() {
             "no column `nonsense`; one of block_number,",
         ),
         (
-            "transfers --columns value,value",
-            "the column `value` is chosen twice",
-        ),
-        ("transfers --columns value,-value", "no column is left"),
-        (
             "query top-counterparties --set address=0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 \
              --columns value",
             "has no columns of transfers to choose",
@@ -234,11 +229,6 @@ fn rich_types_are_written_to_parquet() {
     sample.ok(&format!("transfers -q {options} --threads 1 -o u.parquet"));
     assert!(
         fs::read(sample.path("t.parquet")).unwrap() == fs::read(sample.path("u.parquet")).unwrap()
-    );
-    sample.fails(
-        "transfers --columns all:rich -o t.ipc",
-        2,
-        "rich types are written to Parquet only",
     );
 }
 

@@ -32,7 +32,6 @@ fn json(line: &str, input: &str) -> serde_json::Value {
     evm(line, input).ended(0).json()
 }
 
-/// Fails with this status and words.
 fn fails(line: &str, input: &str, status: i32, text: &str) {
     evm(line, input).ended(status).says(text);
 }

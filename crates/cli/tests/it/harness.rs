@@ -95,7 +95,6 @@ impl Sample {
         copy
     }
 
-    /// A path in the folder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }

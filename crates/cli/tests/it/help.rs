@@ -149,22 +149,22 @@ fn shared_options_are_a_topic() {
 #[test]
 fn completions_offer_names() {
     let folder = tempfile::tempdir().unwrap();
-    for shell in ["bash", "zsh", "fish"] {
-        let script = run(bare(folder.path()).args(["completions", shell])).stdout;
-        for word in ["who-funded", "top-senders-by-amount", "hubs", "from_label"] {
-            assert!(script.contains(word), "{shell}: {word}");
-        }
-        assert!(script.contains("distributor="), "{shell}");
-    }
-}
-
-#[test]
-fn completions_name_the_commands() {
-    let folder = tempfile::tempdir().unwrap();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(bare(folder.path()).args(["completions", shell])).ended(0);
         for word in ["transfers", "analyze", "chunk-blocks"] {
             script.prints(word);
+        }
+        // These offer values, too.
+        if ["bash", "zsh", "fish"].contains(&shell) {
+            for word in [
+                "who-funded",
+                "top-senders-by-amount",
+                "hubs",
+                "from_label",
+                "distributor=",
+            ] {
+                script.prints(word);
+            }
         }
     }
 }

@@ -131,7 +131,7 @@ fn damage_inside_of_a_segment_is_an_error_with_a_remedy() {
     let good = fs::read(&segment).unwrap();
     let lines = queries(ROOT).map(|line| (sample.ok(&format!("{line} --index off")).stdout, line));
     let mut refused = 0;
-    for at in (1000..good.len()).step_by(good.len() / 12) {
+    for at in (1000..good.len()).step_by(good.len() / 24) {
         let mut bad = good.clone();
         bad[at] ^= 8;
         fs::write(&segment, bad).unwrap();
@@ -185,11 +185,14 @@ fn index_of_another_version_has_to_be_built_again() {
 fn drop_keeps_foreign_files_and_names_them() {
     let sample = Sample::small();
     sample.ok("index build -q --index idx");
-    fs::write(sample.path("idx").join("notes.txt"), "mine").unwrap();
+    for name in ["notes.txt", "b"] {
+        fs::write(sample.path("idx").join(name), "mine").unwrap();
+    }
     sample
         .ok("index drop --index idx")
         .says("kept other files")
-        .says("notes.txt");
+        .says("\"b\", \"notes.txt\"");
+    assert_eq!(fs::read_dir(sample.path("idx")).unwrap().count(), 2);
 }
 
 #[test]

@@ -12,7 +12,6 @@ fn found(sample: &Sample, options: &str) -> Value {
     json["result"].clone()
 }
 
-/// The finding of a pattern about an address.
 fn about<'a>(found: &'a Value, pattern: &str, address: &Value) -> &'a Value {
     let mut all = found["findings"].as_array().unwrap().iter();
     let is_it = |it: &&Value| it["pattern"] == pattern && it["address"] == *address;

@@ -60,7 +60,6 @@ impl Chain {
     }
 }
 
-/// A kind of source.
 struct Kind {
     /// The command that writes it.
     write: Option<String>,

@@ -176,18 +176,6 @@ fn formats_contain_the_same_rows() {
     assert_eq!(about["command"], "transfers");
 }
 
-#[test]
-fn schemas_rename_columns() {
-    let sample = Sample::small();
-    let head = |options: &str| {
-        let run = sample.ok(&format!("transfers -q -b 5 {options}"));
-        run.stdout.lines().next().unwrap().to_owned()
-    };
-    assert!(head("").contains(",token_address,"));
-    assert!(head("--columns cryo").contains(",erc20,"));
-    assert!(head("--columns etl").contains(",token_address,"));
-}
-
 /// The filters by who signed keep the rows that the column `transaction_from` says.
 #[test]
 fn transfers_are_chosen_by_who_signed() {

@@ -320,7 +320,6 @@ pub(crate) fn request(blocks: impl Into<BlockRanges>) -> ScanRequest {
     }
 }
 
-/// Only the logs of a token.
 pub(crate) fn only(token: u8) -> TransferFilter {
     let tokens = TokenFilter::only([Address::repeat_byte(token)]);
     TransferFilter {

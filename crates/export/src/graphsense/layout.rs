@@ -24,7 +24,6 @@ const SWEEPS: usize = 4;
 /// A place in the plane: to the right, and downwards.
 pub(super) type Point = (f64, f64);
 
-/// The places of a graph.
 #[derive(Debug)]
 pub(super) struct Places {
     /// By number of the vertex.

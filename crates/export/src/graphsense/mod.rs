@@ -29,7 +29,6 @@ const NETWORK: &str = "eth";
 /// The most transfers that are written as transactions. The dashboard draws each of them.
 const TRANSACTIONS_MAX: usize = 1_000;
 
-/// Characters of a label.
 const LABEL_CHARS: usize = 32;
 
 /// A network, and an id in it.

@@ -36,7 +36,6 @@ impl Capitals {
         }
     }
 
-    /// Returns the address as text.
     pub(super) fn text(self, address: Address) -> [u8; 42] {
         let mut text = [b'0'; 42];
         text[1] = b'x';

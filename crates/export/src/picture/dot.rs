@@ -17,7 +17,6 @@ use crate::{
 };
 use std::ops::Range;
 
-/// Entries of the legend in one row.
 const LEGEND_ROW: usize = 6;
 
 /// Inches around a node in a ring.
@@ -217,7 +216,6 @@ fn push_columns(out: &mut Vec<u8>, picture: &Picture<'_>) {
     }
 }
 
-/// Appends nodes.
 fn push_nodes(picture: &Picture<'_>, numbers: Range<usize>, out: &mut Vec<u8>) {
     for node in &picture.nodes[numbers] {
         out.extend_from_slice(b"  \"");
@@ -241,7 +239,6 @@ fn push_nodes(picture: &Picture<'_>, numbers: Range<usize>, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends arrows.
 fn push_arrows(picture: &Picture<'_>, layout: Layout, numbers: Range<usize>, out: &mut Vec<u8>) {
     for number in numbers {
         let arrow = &picture.arrows[number];

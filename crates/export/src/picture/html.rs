@@ -130,7 +130,6 @@ fn data(
     Ok(safe)
 }
 
-/// Returns lines of text.
 fn lines(push: impl FnOnce(&mut Text<'_>)) -> Vec<String> {
     let text = made(|out| push(&mut Text::plain(out)));
     text.split('\n').map(str::to_owned).collect()

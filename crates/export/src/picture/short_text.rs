@@ -7,7 +7,6 @@ use jiff::{Timestamp, fmt::temporal::DateTimePrinter, tz::Offset};
 use std::ops::Range;
 use txgraph_transfers::BlockTime;
 
-/// Hex digits of an address.
 const ADDRESS_DIGITS: usize = 40;
 
 /// Significant digits of a rounded amount below one million.

@@ -12,7 +12,6 @@ pub(super) const TOOLTIP_CHARS: usize = 256;
 /// Lines of totals in a tooltip.
 pub(super) const TOTALS_MAX: usize = 10;
 
-/// How a vertex is drawn.
 pub(crate) struct VertexStyle {
     pub(crate) shape: &'static str,
     pub(crate) fill: &'static str,

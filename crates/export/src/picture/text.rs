@@ -23,7 +23,6 @@ impl<'o> Text<'o> {
         Self { out, is_quoted }
     }
 
-    /// Ends a line.
     pub(super) fn end_line(&mut self) {
         self.put(if self.is_quoted { b"\\n" } else { b"\n" });
     }

@@ -17,7 +17,6 @@ const NAMED_MAX: usize = 3;
 /// Characters of the conditions.
 const FILTER_CHARS: usize = 200;
 
-/// Characters of a name.
 const NAME_CHARS: usize = 40;
 
 /// Returns the query in words: `USDC from 0x1234…abcd, 2 hops out, 2024-01-01 to 2024-02-01`.

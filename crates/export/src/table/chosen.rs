@@ -161,10 +161,6 @@ impl TransferTableOptions {
     }
 
     /// Returns the names of the columns of transfers in a format.
-    ///
-    /// # Errors
-    ///
-    /// If the columns are wrong.
     pub fn names(&self, format: TableFormat) -> Result<Vec<String>> {
         let chosen = choose(self, format, false)?;
         Ok(chosen.into_iter().map(|it| it.column.name).collect())

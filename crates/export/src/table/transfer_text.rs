@@ -15,7 +15,6 @@ use crate::{
 use alloy_primitives::FixedBytes;
 use txgraph_transfers::{Kind, TokenStandard, Transfer};
 
-/// Encodes transfers.
 pub(crate) struct Transfers<const KEY: usize, const TAIL: usize> {
     text: TextOutput,
     format: TransferText<KEY, TAIL>,

@@ -85,7 +85,6 @@ impl Values {
         is_stated.then_some(&mut self.transactions)
     }
 
-    /// The values of a transfer.
     fn row<'a>(&'a self, transfer: &'a Transfer, hop: Option<u32>) -> Vec<Value<'a>> {
         let columns = 0..self.columns.len();
         columns.map(|at| self.value(at, transfer, hop)).collect()

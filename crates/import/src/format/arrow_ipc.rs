@@ -215,7 +215,6 @@ fn seconds(time: i64, unit: u64) -> Cell<'static> {
     }
 }
 
-/// The columns of one batch.
 pub(super) struct Columns<'b>(Vec<(Role, Column<'b>)>);
 
 /// The roles of the topics of a log.

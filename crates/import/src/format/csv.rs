@@ -37,7 +37,6 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// A CSV file.
 #[derive(Debug)]
 pub(crate) struct Csv {
     stream: Stream,

@@ -9,7 +9,6 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, fmt, io::BufReader, path::Path};
 
-/// A JSON file.
 #[derive(Debug)]
 pub(crate) struct Json {
     stream: Stream,
@@ -142,7 +141,6 @@ impl Default for Texts<'_> {
     }
 }
 
-/// A JSON value.
 enum Value<'a> {
     /// A string, without quotes and escapes.
     Text(Cow<'a, str>),
@@ -221,7 +219,6 @@ impl<'de, F: FnMut(&str, Option<&'de RawValue>)> Visitor<'de> for Fields<F> {
     }
 }
 
-/// The name of a field.
 #[derive(serde::Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 

@@ -20,7 +20,6 @@ use txgraph_transfers::BlockRange;
 /// The rows that are decoded at a time.
 const ROWS_PER_BATCH: usize = 8192;
 
-/// A Parquet file.
 #[derive(Debug)]
 pub(crate) struct Parquet {
     metadata: ArrowReaderMetadata,

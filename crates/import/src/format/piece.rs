@@ -139,7 +139,6 @@ pub(super) fn block_column(slots: &[Slot]) -> usize {
     block.map_or(0, |(_, at)| *at)
 }
 
-/// The error of a cell.
 pub(crate) fn wrong_cell(path: &Path, row: u64, column: &str, problem: Problem) -> Error {
     let (path, row) = (path.display(), row + 1);
     Error::Row(format!("{path}, row {row}, column {column}: {problem}"))

@@ -1,8 +1,9 @@
-//! Order, duplicates, coverage and chain of a set of files.
+//! Order, duplicates, coverage and chain of a set of files. `import.rs` of `cli` has the options for coverage and
+//! columns.
 
-use crate::support::{A, B, Files, TOKEN, blocks, mainnet, read, try_read, warns};
+use crate::support::{A, B, Files, TOKEN, blocks, read, try_read, warns};
 use proptest::prelude::*;
-use txgraph_import::{Columns, Family, ImportOptions, ImportedFiles};
+use txgraph_import::{Family, ImportOptions, ImportedFiles};
 use txgraph_testkit::says;
 use txgraph_transfers::{Kind, SourceError, Transfer};
 
@@ -97,20 +98,6 @@ fn file_names_state_the_covered_blocks() {
 }
 
 #[test]
-fn options_state_the_covered_blocks() {
-    let files = Files::one("x.csv", format!("{ETL}{}", etl_row(5, 1, 1, 7)));
-    let (_, report) = read(files.open(Family::Etl).unwrap());
-    assert_eq!(report.covered, blocks(5, 5));
-    let options = ImportOptions {
-        covers: Some(blocks(0, 9)),
-        ..mainnet(Family::Etl)
-    };
-    let (_, report) = read(ImportedFiles::open(files.path(), &options).unwrap());
-    assert_eq!(report.covered, blocks(0, 9));
-    assert!(!warns(&report, "which blocks"), "{report:?}");
-}
-
-#[test]
 fn metadata_of_txgraph_states_chain_and_blocks() {
     let header = "block_number,block_timestamp,transaction_index,log_index,sub_index,\
                   transaction_hash,token_address,from_address,to_address,value,token_id,\
@@ -194,24 +181,6 @@ fn files_of_different_chains_are_refused() {
     let files = Files::one("x.csv", format!("{ETL}{}", etl_row(5, 1, 1, 7)));
     let error = ImportedFiles::open(files.path(), &ImportOptions::new(Family::Etl)).unwrap_err();
     says(&error, "do not contain the chain id");
-}
-
-#[test]
-fn chosen_columns_are_read() {
-    let text =
-        format!("height,sender,receiver,amount,note\n5,{A},{B},1000,x\n4,{B},{A},2000,\"y,z\"\n");
-    let files = Files::one("x.csv", text);
-    let columns = Columns::parse("block=height,from=sender,to=receiver,value=amount").unwrap();
-    let options = ImportOptions {
-        columns: Some(columns),
-        ..mainnet(Family::Csv)
-    };
-    let (transfers, _) = read(ImportedFiles::open(files.path(), &options).unwrap());
-    let found: Vec<_> = transfers
-        .iter()
-        .map(|it| (it.block_number, it.value.to::<u64>()))
-        .collect();
-    assert_eq!(found, [(4, 2000), (5, 1000)]);
 }
 
 #[test]

@@ -25,7 +25,6 @@ impl Files {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// One file with this name and text.
     pub(crate) fn one(name: &str, text: impl AsRef<[u8]>) -> Self {
         let files = Self::new();
         files.add(name, text);
@@ -61,7 +60,6 @@ impl Files {
     }
 }
 
-/// Options for files of mainnet.
 pub(crate) fn mainnet(family: Family) -> ImportOptions {
     ImportOptions {
         chain_id: Some(1),

@@ -39,7 +39,6 @@ pub(crate) struct Classes<'a> {
 }
 
 impl<'a> Classes<'a> {
-    /// Returns a class.
     #[inline]
     pub(super) fn get(&self, number: usize) -> Result<Class, Fault<'a>> {
         if let Some(classes) = self.decoded {

@@ -9,7 +9,6 @@ use crate::{
 use alloy_primitives::Address;
 use std::ops::Range;
 
-/// Bytes of an address.
 pub(super) const ADDRESS_BYTES: usize = 20;
 
 /// The sorted addresses, with the start of each bucket of addresses that share their leading bits.
@@ -44,7 +43,6 @@ impl<'a> Dictionary<'a> {
     }
 }
 
-/// Returns the address with a number.
 #[inline]
 pub(super) fn address_at(addresses: Span<'_>, number: usize) -> Result<Address, Fault<'_>> {
     let start = number

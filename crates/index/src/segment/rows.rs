@@ -43,7 +43,6 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Returns the block of a row.
     pub(crate) fn block(&self, row: usize) -> Result<u64, Fault<'a>> {
         let blocks = &self.segment.head.blocks;
         let block = blocks.first.checked_add(self.block.get(row)?);

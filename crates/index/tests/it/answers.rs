@@ -9,7 +9,7 @@ use std::{
 };
 use txgraph_chaingen::{Appender, BlockSample, Config, Layout, Profile};
 use txgraph_graph::{SearchRequest, search};
-use txgraph_index::{BuildOptions, Error, Index, Indexed, build, verify};
+use txgraph_index::{BuildOptions, Index, Indexed, build, verify};
 use txgraph_reader::NodeSource;
 use txgraph_testkit::queries::{self, compare_internal};
 use txgraph_transfers::{
@@ -198,34 +198,6 @@ fn large_answers_are_those_of_the_node() {
     });
     assert_eq!(batches.len(), 2);
     assert_eq!(report.unwrap().covered, BlockRanges::new(batches));
-}
-
-/// The error has all missing blocks, not only the blocks of the segment that was read first.
-#[test]
-fn build_reports_missing_blocks_before_it_reads() {
-    let folder = tempfile::tempdir().unwrap();
-    let config = Config {
-        blocks_per_file: 10,
-        ..Config::small(7, Layout::V2)
-    };
-    let mut writer = Appender::create(folder.path(), config).unwrap();
-    writer.append(100).unwrap();
-    assert_eq!(writer.prune_receipts(50).unwrap(), Some(49));
-    drop(writer);
-    let node = node(folder.path());
-    let place = tempfile::tempdir().unwrap();
-    let error = build(place.path(), &node, &options(8)).unwrap_err();
-    let Error::Source(SourceError::Unavailable { missing, available }) = error else {
-        panic!("{error}");
-    };
-    let missing: BlockRanges = missing.iter().map(|gap| gap.blocks).collect();
-    assert_eq!(missing.span().unwrap().last, 49);
-    assert_eq!(
-        BlockRanges::from(range(0, 100)).subtract(&missing),
-        available
-    );
-    assert!(available.contains(50));
-    assert!(open(place.path(), &node).segments().is_empty());
 }
 
 #[test]

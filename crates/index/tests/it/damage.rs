@@ -18,29 +18,11 @@ pub(crate) fn segments(folder: &Path) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn flipped_bits_give_no_panic() {
+fn invalid_content_with_right_checksums_does_not_panic() {
     let sample = sample();
     let good = fs::read(&segments(sample.place.path())[0]).unwrap();
     let answered = fuzzing::ask_everything(good.clone());
     assert!(answered > 1000, "{answered}");
-    let mut chance = SmallRng::seed_from_u64(1);
-    for round in 0..600 {
-        let mut bad = good.clone();
-        for _ in 0..chance.random_range(1..20) {
-            let at = chance.random_range(0..bad.len());
-            bad[at] ^= 1 << chance.random_range(0..8);
-        }
-        if round % 10 == 0 {
-            bad.truncate(chance.random_range(0..bad.len()));
-        }
-        fuzzing::ask_everything(bad);
-    }
-}
-
-#[test]
-fn invalid_content_with_right_checksums_does_not_panic() {
-    let sample = sample();
-    let good = fs::read(&segments(sample.place.path())[0]).unwrap();
     let mut chance = SmallRng::seed_from_u64(2);
     for _ in 0..2000 {
         let bad = fuzzing::with_nonsense(good.clone(), &mut |limit| chance.random_range(0..limit));
@@ -150,16 +132,4 @@ fn drop_refuses_a_symbolic_link_before_it_deletes_anything() {
     }
     // Asking through the link works.
     open(&link, &sample.node);
-}
-
-#[test]
-fn drop_names_foreign_files_and_keeps_them() {
-    let sample = sample();
-    let place = sample.place.path();
-    for name in ["notes.txt", "b"] {
-        fs::write(place.join(name), "not of the index").unwrap();
-    }
-    assert_eq!(drop_index(place).unwrap(), ["b", "notes.txt"]);
-    let left: Vec<_> = fs::read_dir(place).unwrap().collect();
-    assert_eq!(left.len(), 2);
 }

@@ -5,7 +5,6 @@
 mod answers;
 mod damage;
 mod follow;
-mod mainnet;
 mod mutations;
 mod support;
 mod transactions;

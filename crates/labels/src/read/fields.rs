@@ -57,7 +57,6 @@ impl Places {
         }
     }
 
-    /// The cells of a row.
     pub(super) fn cells<'a>(&self, value: impl Fn(usize) -> &'a str) -> Cells<'a> {
         let at = |place: Option<usize>| place.map_or("", &value);
         Cells {

@@ -161,7 +161,6 @@ struct Cells<'a> {
 /// Characters between the categories in one cell.
 const BETWEEN: [char; 3] = [',', ';', '|'];
 
-/// Collects rows.
 struct Rows<'a> {
     reader: &'a Reader<'a>,
     /// The kind that the name of the file states, for rows without a category.

@@ -1,18 +1,14 @@
 //! A lake and the node give the same answers.
 
 use crate::support::{
-    ask, assert_same, chain, content, everything, node, open, options, range, seen, source, until,
-    work,
+    ask, assert_same, chain, content, everything, open, options, range, seen, source, until, work,
 };
 use alloy_primitives::Address;
-use txgraph_chaingen::{BlockWriter, ExecutedBlock, Layout, Profile};
-use txgraph_lake::{BuildOptions, LakeSource, append, build, verify};
+use txgraph_chaingen::Profile;
+use txgraph_lake::{BuildOptions, LakeSource, append, build};
 use txgraph_reader::Threads;
 use txgraph_stored::BuildSource;
-use txgraph_testkit::{
-    mainnet::{self, FIRST_BLOCK, LAST_BLOCK},
-    or_skip, says,
-};
+use txgraph_testkit::says;
 use txgraph_transfers::{
     AddressFilter, Direction, ScanRequest, SourceError, TokenFilter, TransferSource, WrappedNative,
 };
@@ -73,43 +69,6 @@ fn many_addresses_have_the_same_answer() {
         let (found, _) = ask(&source(&lake), &request).unwrap();
         assert_same(&found, &expected, &format!("{direction:?} of few"));
     }
-}
-
-#[test]
-fn a_mainnet_directory_has_the_transfers_of_the_naive_decoder() {
-    let blocks = or_skip!(mainnet::blocks());
-    let expected = mainnet::transfers(&blocks).transfers;
-    let folder = tempfile::tempdir().unwrap();
-    let executed = blocks.iter().map(|block| {
-        ExecutedBlock::decode(&block.header, &block.transactions, &block.receipts).unwrap()
-    });
-    let layout = Layout::V2.into();
-    drop(BlockWriter::create_from(folder.path(), layout, 1 << 30, executed.collect()).unwrap());
-    let node = node(folder.path());
-    let place = tempfile::tempdir().unwrap();
-    let build_options = BuildOptions {
-        wrapped_native: WrappedNative::Any,
-        first_block: FIRST_BLOCK,
-        ..options(8)
-    };
-    build(place.path(), &node, &build_options).unwrap();
-    let lake = open(place.path());
-    let request = ScanRequest {
-        wrapped_native: WrappedNative::Any,
-        with_hashes: true,
-        ..everything(range(FIRST_BLOCK, LAST_BLOCK))
-    };
-    let (found, _) = ask(&source(&lake), &request).unwrap();
-    let (of_node, _) = ask(&node, &request).unwrap();
-    assert_same(&found, &of_node, "mainnet");
-    let positions = |all: &[txgraph_transfers::Transfer]| {
-        let key = |it: &txgraph_transfers::Transfer| {
-            (it.position(), it.from_address, it.to_address, it.value)
-        };
-        all.iter().map(key).collect::<Vec<_>>()
-    };
-    assert_eq!(positions(&found), positions(&expected));
-    verify(&lake, &node).unwrap();
 }
 
 /// The files do not depend on threads, nor on the steps in which a lake was built.

@@ -75,7 +75,6 @@ impl Bucket {
         self.runtime.block_on(self.client.delete(&key)).unwrap();
     }
 
-    /// The names of folders in a folder.
     fn folders(&self, key: &str) -> Vec<String> {
         let key = Key::from(key);
         let list = self.client.list_with_delimiter(Some(&key));

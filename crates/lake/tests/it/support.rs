@@ -29,7 +29,6 @@ pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The path of a file of a partition.
 pub(crate) fn file_path(lake: &Lake, partition: &PartitionInfo, name: &str) -> PathBuf {
     lake.path()
         .join("partitions")

@@ -1,13 +1,10 @@
 //! Transactions by their hash: from the index of the node, or by hashing all of them.
 
-use crate::support::{database, range};
+use crate::support::{Meter, database, range};
 use alloy_primitives::B256;
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::Arc;
 use txgraph_nodedb::NodeDb;
-use txgraph_reader::{CancelFlag, Progress, ScanOptions, Threads, find_transaction};
+use txgraph_reader::{CancelFlag, ScanOptions, Threads, find_transaction};
 use txgraph_testkit::{
     edit,
     fixtures::{self, Fixture, Unpacked},
@@ -51,31 +48,6 @@ fn unknown(db: &NodeDb, hash: B256, blocks: Option<&BlockRanges>) -> String {
         "{error}"
     );
     error.to_string()
-}
-
-/// Counts what a search reports.
-#[derive(Default)]
-struct Counts {
-    expected: AtomicU64,
-    blocks: AtomicU64,
-    transactions: AtomicU64,
-    finished: AtomicU64,
-}
-
-impl Progress for Counts {
-    fn start(&self, blocks: u64, counted: &'static str) {
-        assert_eq!(counted, "transactions");
-        self.expected.store(blocks, Ordering::Relaxed);
-    }
-
-    fn advance(&self, blocks: u64, count: u64) {
-        self.blocks.fetch_add(blocks, Ordering::Relaxed);
-        self.transactions.fetch_add(count, Ordering::Relaxed);
-    }
-
-    fn finish(&self) {
-        self.finished.fetch_add(1, Ordering::Relaxed);
-    }
 }
 
 fn full_chains() -> impl Iterator<Item = Fixture> {
@@ -153,19 +125,14 @@ fn blocks_that_cannot_be_searched_are_named() {
 #[test]
 fn progress_counts_all_blocks_and_transactions() {
     let copy = with_pruned_index();
-    let counts = Arc::new(Counts::default());
+    let meter = Arc::new(Meter::default());
     let options = ScanOptions {
-        progress: Some(counts.clone()),
+        progress: Some(meter.clone()),
         ..ScanOptions::default()
     };
     let db = database(copy.path());
     find_transaction(&db, B256::repeat_byte(0xee), None, &options).unwrap_err();
-    let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-    assert_eq!((read(&counts.expected), read(&counts.blocks)), (41, 41));
-    assert_eq!(
-        (read(&counts.transactions), read(&counts.finished)),
-        (521, 1)
-    );
+    assert_eq!(meter.read("transactions"), [41, 41, 521, 1]);
 }
 
 #[test]

@@ -1,9 +1,8 @@
-//! 20 consecutive blocks of mainnet: their logs decoded by our decoder, by the naive one and by
-//! an independent product, and a data directory of them in both layouts
-//! (`fixtures/mainnet/README.md`).
+//! A data directory of 20 consecutive blocks of mainnet in both layouts, compared with the naive
+//! decoder and with an independent product (`fixtures/mainnet/README.md`). Tests of `cli` ask for
+//! blocks that it lacks.
 
 use crate::support::{answer, ask, assert_same, everything, open_with, range};
-use alloy_primitives::{B256, Bytes};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -18,15 +17,12 @@ use txgraph_testkit::{
     naive::quantity,
     or_skip, says,
 };
-use txgraph_transfers::{
-    Decoder, LogView, SourceError, Transfer, TransferFilter, TransferSource, WrappedNative,
-};
+use txgraph_transfers::{SourceError, Transfer, TransferSource};
 
 /// The number of the first transaction, as if earlier ones were pruned. Mainnet had about this
 /// many at block 15,000,001.
 const FIRST_TX: u64 = 1_600_000_000;
 
-/// The blocks of the directory.
 const BLOCKS: BlockRange = BlockRange::from_to(FIRST_BLOCK, LAST_BLOCK);
 
 fn executed(blocks: &[RecordedBlock]) -> Vec<ExecutedBlock> {
@@ -54,59 +50,6 @@ fn scan(path: &Path, blocks: BlockRange, verify: bool) -> Result<Vec<Transfer>, 
         ..ScanOptions::default()
     };
     ask(&open_with(path, options), &everything(blocks)).map(|(transfers, _)| transfers)
-}
-
-/// Our decoder without a database, the naive decoder and GraphSense.
-#[test]
-fn transfers_of_mainnet_blocks_agree_with_other_decoders() {
-    let blocks = or_skip!(mainnet::blocks());
-    let everything = TransferFilter::default();
-    let mut decoder = Decoder::new(1, &WrappedNative::Any, &everything);
-    let mut ours = Vec::<Transfer>::new();
-    for block in &blocks {
-        decoder.begin_block(block.number(), None);
-        let (_, receipts) = block.answers();
-        for (index, receipt) in (0..).zip(receipts.as_array().unwrap()) {
-            let logs = receipt["logs"].as_array().unwrap();
-            let parsed: Vec<(_, Vec<B256>, Bytes)> = logs
-                .iter()
-                .map(|log| {
-                    let topics = serde_json::from_value(log["topics"].clone()).unwrap();
-                    let data = serde_json::from_value(log["data"].clone()).unwrap();
-                    (
-                        serde_json::from_value(log["address"].clone()).unwrap(),
-                        topics,
-                        data,
-                    )
-                })
-                .collect();
-            let topics: Vec<Vec<[u8; 32]>> = parsed
-                .iter()
-                .map(|(_, topics, _)| topics.iter().map(|topic| topic.0).collect())
-                .collect();
-            let views = parsed
-                .iter()
-                .zip(&topics)
-                .map(|((address, _, data), topics)| LogView {
-                    address,
-                    topics,
-                    data,
-                });
-            decoder.transaction(index, None, views, &mut ours);
-        }
-    }
-    let mut naive = mainnet::transfers(&blocks).transfers;
-    naive.retain(|transfer| transfer.log_index.is_some());
-    for transfers in [&mut ours, &mut naive] {
-        for transfer in transfers {
-            (transfer.block_timestamp, transfer.transaction_hash) = (None, None);
-        }
-    }
-    assert!(ours.len() > 2_000, "{} transfers", ours.len());
-    assert_same(&ours, &naive, "logs of mainnet");
-    let expected = mainnet::usdt_reference().unwrap();
-    assert_eq!(expected.len(), 99);
-    assert_eq!(mainnet::usdt_rows(&ours), expected);
 }
 
 #[test]
@@ -259,39 +202,6 @@ fn verify_rejects_a_mainnet_receipt_with_any_changed_byte() {
         flip(&jar, at, 1);
     }
     assert!(unnoticed > 0, "no byte changed a row without an error");
-}
-
-#[test]
-fn blocks_before_the_first_of_a_mainnet_directory_are_missing() {
-    let blocks = or_skip!(mainnet::blocks());
-    for (folder, layout) in both(&blocks) {
-        let source = open_with(folder.path(), ScanOptions::default());
-        for asked in [
-            range(0, LAST_BLOCK),
-            range(FIRST_BLOCK - 1, FIRST_BLOCK + 1),
-            range(3, 4),
-        ] {
-            let error = ask(&source, &everything(asked)).unwrap_err();
-            let SourceError::Unavailable { missing, available } = &error else {
-                panic!("{layout:?}: {error}");
-            };
-            assert_eq!(*available, BLOCKS.into());
-            assert_eq!(missing[0].blocks.first, asked.first);
-            assert_eq!(missing[0].blocks.last, asked.last.min(FIRST_BLOCK - 1));
-            let text = error.to_string();
-            says(&text, "before the first block of the chain, 15000001");
-            says(&text, "available: 15000001:15000021");
-        }
-        let mut partial = everything(range(0, LAST_BLOCK));
-        partial.allow_partial = true;
-        let (transfers, report) = answer(&source, &partial);
-        assert_eq!(report.covered, BLOCKS.into());
-        assert_same(
-            &transfers,
-            &scan(folder.path(), BLOCKS, false).unwrap(),
-            "partial",
-        );
-    }
 }
 
 /// Static files of five blocks each. The pruner deletes the oldest transactions, receipts and

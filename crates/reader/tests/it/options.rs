@@ -1,14 +1,8 @@
 //! Chain ids, stopping, progress.
 
-use crate::support::{ask, database, everything, open_with, range};
-use std::{
-    ops::ControlFlow,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
-use txgraph_reader::{CancelFlag, Error, NodeSource, Progress, ScanOptions, Threads};
+use crate::support::{Meter, ask, database, everything, open_with, range};
+use std::{ops::ControlFlow, sync::Arc};
+use txgraph_reader::{CancelFlag, Error, NodeSource, ScanOptions, Threads};
 use txgraph_testkit::{fixtures, says};
 use txgraph_transfers::{SourceError, TransferSource};
 
@@ -139,43 +133,19 @@ fn sink_can_end_the_scan() {
     assert_eq!(report.last_block_hash, Some(hash));
 }
 
-#[derive(Default)]
-struct Meter {
-    announced: AtomicU64,
-    blocks: AtomicU64,
-    transfers: AtomicU64,
-    finished: AtomicU64,
-}
-
-impl Progress for Meter {
-    fn start(&self, blocks: u64, _counted: &'static str) {
-        self.announced.fetch_add(blocks, Ordering::Relaxed);
-    }
-    fn advance(&self, blocks: u64, transfers: u64) {
-        self.blocks.fetch_add(blocks, Ordering::Relaxed);
-        self.transfers.fetch_add(transfers, Ordering::Relaxed);
-    }
-    fn finish(&self) {
-        self.finished.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 #[test]
 fn progress_counts_all_blocks_and_transfers() {
     let [fixture, _] = fixtures::committed();
     let meter = Arc::new(Meter::default());
     let options = ScanOptions {
-        progress: Some(Arc::clone(&meter) as Arc<dyn Progress>),
+        progress: Some(meter.clone()),
         chunk_blocks: Some(3),
         ..ScanOptions::default()
     };
     let source = open_with(fixture.path(), options);
     let (transfers, _) = ask(&source, &everything(range(2, 33))).unwrap();
-    let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    assert_eq!(read(&meter.announced), 32);
-    assert_eq!(read(&meter.blocks), 32);
-    assert_eq!(read(&meter.transfers), transfers.len() as u64);
-    assert_eq!(read(&meter.finished), 1);
+    let counts = [32, 32, transfers.len() as u64, 1];
+    assert_eq!(meter.read("transfers"), counts);
 }
 
 #[test]

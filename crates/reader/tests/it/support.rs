@@ -1,8 +1,11 @@
 //! Opening, asking, collecting.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex},
+};
 use txgraph_nodedb::{DataDir, NodeDb};
-use txgraph_reader::{NodeSource, ScanOptions};
+use txgraph_reader::{NodeSource, Progress, ScanOptions};
 use txgraph_testkit::queries;
 pub(crate) use txgraph_testkit::queries::{assert_same, range};
 use txgraph_transfers::{
@@ -51,4 +54,35 @@ pub(crate) fn ask(
 /// [`ask`] for what must be there.
 pub(crate) fn answer(source: &NodeSource, request: &ScanRequest) -> (Vec<Transfer>, ScanReport) {
     ask(source, request).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Adds up what is reported: the expected blocks, blocks, counts and ends; and keeps what is counted.
+#[derive(Default)]
+pub(crate) struct Meter(Mutex<([u64; 4], &'static str)>);
+
+impl Meter {
+    /// The sums of a meter of `counted`.
+    pub(crate) fn read(&self, counted: &str) -> [u64; 4] {
+        let (sums, reported) = *self.0.lock().unwrap();
+        assert_eq!(reported, counted);
+        sums
+    }
+}
+
+impl Progress for Meter {
+    fn start(&self, blocks: u64, counted: &'static str) {
+        let mut meter = self.0.lock().unwrap();
+        meter.0[0] += blocks;
+        meter.1 = counted;
+    }
+
+    fn advance(&self, blocks: u64, count: u64) {
+        let mut meter = self.0.lock().unwrap();
+        meter.0[1] += blocks;
+        meter.0[2] += count;
+    }
+
+    fn finish(&self) {
+        self.0.lock().unwrap().0[3] += 1;
+    }
 }

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use txgraph_rpc::{FoundTransaction, RpcOptions};
 use txgraph_testkit::{
     fixtures,
+    random::Xorshift,
     rpc::{Contradiction, Fault, RpcServer},
 };
 use txgraph_transfers::{BlockRange, Kind, ScanRequest, Transfer, TransferFilter};
@@ -74,19 +75,6 @@ impl Query {
             },
             Self::Internal => traced(),
         }
-    }
-}
-
-/// A generator of numbers: SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % end
     }
 }
 
@@ -232,7 +220,7 @@ fn an_answer_is_whole_or_fails() {
 
 /// Runs a case. Whether the answer was whole, and whether an answer was changed.
 fn run(server: &RpcServer, case: u64, hashes: &[B256]) -> (bool, bool) {
-    let mut random = Random(case);
+    let mut random = Xorshift((case + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut next = |end: usize| {
         let number = random.below(end as u64);
         usize::try_from(number).expect("below a usize")

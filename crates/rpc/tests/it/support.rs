@@ -34,7 +34,6 @@ pub(crate) fn options() -> RpcOptions {
     }
 }
 
-/// Opens the server with these options of the location.
 pub(crate) fn open(server: &RpcServer, location: &str, options: RpcOptions) -> RpcSource {
     try_open(server, location, options).unwrap()
 }
@@ -104,7 +103,6 @@ pub(crate) fn only(tokens: &[alloy_primitives::Address], native: bool) -> Transf
     }
 }
 
-/// The error of a scan.
 pub(crate) fn refused(source: &RpcSource, request: &ScanRequest) -> SourceError {
     scan(source, request).map(drop).unwrap_err()
 }

@@ -1,20 +1,21 @@
-//! A store and the node give the same answers.
+//! A store and the node give the same answers. `sources.rs` of `cli` compares them on chains of real nodes.
 
 use crate::{
     stores::Kind,
     support::{chain, node, options},
 };
-use txgraph_chaingen::{BlockSample, Layout, Profile};
+use txgraph_chaingen::{BlockSample, BlockWriter, ExecutedBlock, Layout, Profile};
 use txgraph_stored::{BuildOptions, BuildSource};
 use txgraph_testkit::{
-    fixtures,
+    mainnet::{self, FIRST_BLOCK, LAST_BLOCK},
+    or_skip,
     queries::{Reference, compare, compare_internal, range},
 };
 use txgraph_transfers::AllLogged;
 
 for_both_stores!(
     random_requests_have_the_same_answer,
-    fixtures_have_the_same_answers,
+    a_mainnet_directory_has_the_same_answers,
     movements_of_amsterdam_are_stored_from_logs,
 );
 
@@ -43,20 +44,30 @@ fn random_requests_have_the_same_answer(kind: &Kind, _: &str) {
     }
 }
 
-fn fixtures_have_the_same_answers(kind: &Kind, _: &str) {
-    let mut fixtures: Vec<_> = fixtures::committed().into();
-    fixtures.extend(
-        ["dev-v1", "dev-v2", "long-v2"]
-            .into_iter()
-            .filter_map(fixtures::fixture),
-    );
-    for fixture in fixtures {
-        let node = node(fixture.path());
+/// Tests of `reader` compare this directory with a naive decoder.
+fn a_mainnet_directory_has_the_same_answers(kind: &Kind, _: &str) {
+    let blocks = or_skip!(mainnet::blocks());
+    for layout in [Layout::V1, Layout::V2] {
+        let folder = tempfile::tempdir().unwrap();
+        let executed = blocks.iter().map(|block| {
+            ExecutedBlock::decode(&block.header, &block.transactions, &block.receipts).unwrap()
+        });
+        let path = folder.path();
+        BlockWriter::create_from(path, layout.into(), 1 << 30, executed.collect()).unwrap();
+        let node = node(path);
         let place = tempfile::tempdir().unwrap();
-        (kind.build)(place.path(), (&node).into(), &options(64)).unwrap();
+        let options = BuildOptions {
+            first_block: FIRST_BLOCK,
+            ..options(8)
+        };
+        let built = (kind.build)(place.path(), (&node).into(), &options).unwrap();
+        assert_eq!(built.read_blocks, 20);
         let open = kind.opened(place.path(), &node);
-        compare(&*open.source(&node), &node, 25, 5, |_, _| ());
-        open.verify(&node, false).unwrap();
+        assert_eq!(open.blocks(), range(FIRST_BLOCK, LAST_BLOCK).into());
+        let rows = compare(&*open.source(&node), &node, 60, 15, |_, _| ());
+        assert!(rows > 5_000, "{rows}");
+        let verified = open.verify(&node, false).unwrap();
+        assert_eq!((verified.blocks, verified.transfers), (20, built.transfers));
     }
 }
 

@@ -13,7 +13,6 @@ use txgraph_stored::{BuildOptions, BuildReport, BuildSource, StoreResult, Verify
 use txgraph_testkit::{fixtures::files_below, queries::range};
 use txgraph_transfers::{BlockRanges, TransferSource};
 
-/// A kind of store.
 pub(crate) struct Kind {
     pub(crate) build: fn(&Path, BuildSource<'_>, &BuildOptions) -> StoreResult<BuildReport>,
     pub(crate) update: fn(&Path, BuildSource<'_>, &BuildOptions) -> StoreResult<BuildReport>,
@@ -96,7 +95,6 @@ pub(crate) fn files(place: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files.collect()
 }
 
-/// An open store.
 pub(crate) enum Open {
     Index(Index),
     Lake(Lake),
@@ -126,7 +124,6 @@ impl Open {
         }
     }
 
-    /// The number of units.
     pub(crate) fn units(&self) -> usize {
         match self {
             Self::Index(index) => index.segments().len(),

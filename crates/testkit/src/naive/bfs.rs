@@ -4,7 +4,7 @@
 //! A vertex has hop `k` if the shortest path to it has `k` transfers; roots have hop 0.
 //! Searching `hops` hops expands the vertices of hop `0..hops`, so one hop expands only
 //! the roots. Expanding a vertex finds every transfer at it in the search direction.
-//! These are the edges of the result.
+//! These are the edges of the result. Tests of `graph` compare it with the search, which has cases by hand.
 
 use alloy_primitives::Address;
 use std::collections::{BTreeMap, BTreeSet};
@@ -103,113 +103,5 @@ fn after(a: Position, b: Position, rules: &Rules) -> bool {
     match rules.direction {
         Direction::In => a < b,
         _ => a > b,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use txgraph_transfers::testing;
-
-    fn name(letter: char) -> Address {
-        Address::repeat_byte(u8::try_from(letter).unwrap())
-    }
-
-    /// `"ab bc"` are the transfers a>b and b>c, in this order.
-    fn rows(text: &str) -> Vec<Transfer> {
-        let pairs = text.split_whitespace().map(|pair| {
-            let mut letters = pair.chars();
-            (name(letters.next().unwrap()), name(letters.next().unwrap()))
-        });
-        let row = |(i, (from_address, to_address))| Transfer {
-            from_address,
-            to_address,
-            ..testing::transfer(i as u64)
-        };
-        pairs.enumerate().map(row).collect()
-    }
-
-    fn check(transfers: &str, root: char, rules: &Rules, hops: &str, edges: usize) {
-        let reached = bfs(&rows(transfers), &[name(root)], rules);
-        let found: Vec<String> = reached
-            .hops
-            .iter()
-            .map(|(address, hop)| format!("{}{hop}", char::from(address[0])))
-            .collect();
-        assert_eq!(found.join(" "), hops, "{transfers} from {root}: {rules:?}");
-        assert_eq!(
-            reached.edges.len(),
-            edges,
-            "{transfers} from {root}: {rules:?}"
-        );
-    }
-
-    #[test]
-    fn hops_and_directions() {
-        let all = Rules::default();
-        let one = Rules {
-            hops: Some(1),
-            ..all.clone()
-        };
-        let inward = Rules {
-            direction: Direction::In,
-            ..all.clone()
-        };
-        let both = Rules {
-            direction: Direction::Both,
-            ..all.clone()
-        };
-        check("ab bc cd", 'a', &all, "a0 b1 c2 d3", 3);
-        check("ab bc cd", 'a', &one, "a0 b1", 1);
-        check(
-            "ab bc cd",
-            'a',
-            &Rules {
-                hops: Some(0),
-                ..all.clone()
-            },
-            "a0",
-            0,
-        );
-        check("ab bc cd", 'c', &inward, "a2 b1 c0", 2);
-        check("ab bc cd", 'c', &both, "a2 b1 c0 d1", 3);
-        check("ab ba aa ab", 'a', &one, "a0 b1", 3);
-        check(
-            "ab bc",
-            'a',
-            &Rules {
-                stop_at: [name('b')].into(),
-                ..all
-            },
-            "a0 b1",
-            1,
-        );
-    }
-
-    #[test]
-    fn respects_time_if_requested() {
-        let out = Rules {
-            time_respecting: true,
-            ..Rules::default()
-        };
-        let inward = Rules {
-            direction: Direction::In,
-            ..out.clone()
-        };
-        check("bc ab", 'a', &out, "a0 b1", 1);
-        check("ab bc", 'a', &out, "a0 b1 c2", 2);
-        check("bc ab", 'c', &inward, "b1 c0", 1);
-        // b is reached late in one hop and early in two: its early transfer still counts.
-        check("ac cb bd ab", 'a', &out, "a0 b1 c1 d3", 4);
-        check(
-            "ac cb bd ab",
-            'a',
-            &Rules {
-                hops: Some(2),
-                ..out
-            },
-            "a0 b1 c1",
-            3,
-        );
     }
 }

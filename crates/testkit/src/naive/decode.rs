@@ -171,8 +171,7 @@ pub fn quantity(value: &Value) -> U256 {
 mod tests {
     use super::*;
     use crate::fixtures;
-    use serde_json::json;
-    use txgraph_transfers::{EIP7708_LOG_ADDRESS, Kind, TRANSFER, TokenStandard};
+    use txgraph_transfers::{Kind, TokenStandard};
 
     /// Other code computed the statistics of the fixture from the same chain.
     #[test]
@@ -213,39 +212,5 @@ mod tests {
             );
             assert!(decoded.transfers.is_sorted_by_key(Transfer::position));
         }
-    }
-
-    #[test]
-    fn native_coin_is_counted_once() {
-        let (payer, payee) = (Address::repeat_byte(1), Address::repeat_byte(2));
-        let log = |index: &str| {
-            json!({
-                "address": EIP7708_LOG_ADDRESS,
-                "topics": [TRANSFER, payer.into_word(), payee.into_word()],
-                "data": B256::with_last_byte(7),
-                "logIndex": index,
-            })
-        };
-        let block = json!({
-            "number": "0x1",
-            "timestamp": "0x2",
-            "transactions": [{
-                "hash": B256::repeat_byte(3), "from": payer, "to": payee, "value": "0x7",
-            }],
-        });
-        let receipts = json!([{ "status": "0x1", "logs": [log("0x0"), log("0x1")] }]);
-        let mut decoded = Decoded::default();
-        decode_block(&block, &receipts, &mut decoded);
-        let kinds: Vec<_> = decoded
-            .transfers
-            .iter()
-            .map(|t| (t.log_index, t.kind))
-            .collect();
-        assert_eq!(kinds, [(None, Kind::Value)]);
-    }
-
-    #[test]
-    fn quantities_are_hexadecimal() {
-        assert_eq!(quantity(&json!("0x28")), U256::from(40));
     }
 }

@@ -5,7 +5,6 @@ use crate::fixtures::{Fixture, number};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The chain of a server.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chain {
     pub(super) blocks: Vec<Value>,

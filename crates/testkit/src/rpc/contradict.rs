@@ -160,7 +160,6 @@ impl Places for Value {
     }
 }
 
-/// All places in a value.
 fn collect(value: &Value, place: &mut Vec<Step>, places: &mut Vec<Vec<Step>>) {
     places.push(place.clone());
     let steps: Vec<Step> = match value {

@@ -106,7 +106,6 @@ fn our_crate(package: &str) -> Option<&str> {
     }
 }
 
-/// The dependencies of a manifest in these sections.
 fn dependencies(manifest: &Table, sections: &[&str]) -> Vec<String> {
     sections
         .iter()

@@ -217,7 +217,6 @@ impl File {
     }
 }
 
-/// The files of a crate by their modules.
 struct Crate(BTreeMap<Module, File>);
 
 impl Crate {

@@ -81,7 +81,6 @@ fn definitions(line: &str) -> impl Iterator<Item = &str> {
     items.chain(member)
 }
 
-/// The variants of an enum.
 fn variants(path: &str, name: &str) -> usize {
     let text = read(&workspace().join(path));
     let (_, rest) = text.split_once(&format!("enum {name} {{")).unwrap();

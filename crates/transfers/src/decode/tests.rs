@@ -16,7 +16,6 @@ const TOKEN: Address = address!("1000000000000000000000000000000000000001");
 const WETH: Address = address!("c02aaa39b223fe8d0a0e5c4f27ead9083c756cc2");
 const KITTIES: Address = address!("06012c8cf97bead5deae237070f9587f8e7a266d");
 const SYSTEM: Address = EIP7708_LOG_ADDRESS;
-/// An unknown chain.
 const CHAIN: u64 = 735_700;
 
 /// The word of an address with the lowest bit above the address set.

@@ -325,21 +325,3 @@ fn without_duplicates(rows: Vec<Transfer>, rules: &Rules<'_>) -> (Vec<Transfer>,
         .collect();
     (kept, canceled)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn arrays_out_of_bounds_are_malformed() {
-        let mut data = vec![0u8; 128];
-        data[95] = 1;
-        let array = |data: &[u8], offset: u64| super::array(data, U256::from(offset));
-        assert_eq!(array(&data, 64), Some(vec![U256::ZERO]));
-        assert_eq!(array(&data, 96), Some(vec![]));
-        assert_eq!(array(&data, 97), None);
-        data[95] = 2;
-        assert_eq!(array(&data, 64), None);
-        assert_eq!(super::array(&data, U256::MAX), None);
-    }
-}

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use txgraph::{Activity, AddressProfile, BlockTime, Fields, Metadata, Unrecorded};
 
 impl Shown {
-    /// A profile as JSON.
     pub(super) fn as_json(&self, found: &AddressProfile, metadata: &Metadata) -> Value {
         let activity = |activity: &Activity| {
             let top = activity.top.iter().map(|it| {

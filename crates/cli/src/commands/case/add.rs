@@ -41,7 +41,6 @@ pub(super) fn of_command(options: &[String]) -> Vec<String> {
     options.cloned().collect()
 }
 
-/// Runs the command.
 pub(super) fn run(
     args: &AddArgs,
     program: Command,

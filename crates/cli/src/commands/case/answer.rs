@@ -71,7 +71,6 @@ impl fmt::Display for Blocks {
     }
 }
 
-/// A file with its hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileRecord {
     pub(super) name: String,
@@ -103,7 +102,6 @@ impl Answer {
         words.join(", ")
     }
 
-    /// The file of this name.
     pub(super) fn file(&self, name: &str) -> Option<&FileRecord> {
         self.files.iter().find(|file| file.name == name)
     }
@@ -206,7 +204,6 @@ pub(super) fn is_name(text: &str) -> bool {
         && text.chars().all(plain)
 }
 
-/// Whether a text is the name of a file, and no path.
 pub(super) fn is_file_name(text: &str) -> bool {
     let mut parts = Path::new(text).components();
     matches!((parts.next(), parts.next()), (Some(Component::Normal(name)), None) if name == text)

@@ -13,7 +13,6 @@ use std::{
 };
 use txgraph::{Error, Result};
 
-/// Runs `case new`.
 pub(super) fn make(args: &NewArgs, context: &Context<'_>) -> Result<()> {
     let path = &args.folder;
     let failed = |error| Error::io(path, error);
@@ -43,7 +42,6 @@ pub(super) fn make(args: &NewArgs, context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Runs `case note`.
 pub(super) fn note(args: &NoteArgs, context: &Context<'_>) -> Result<()> {
     let mut folder = Folder::open_locked(&args.folder)?;
     if let Some(name) = &args.on

@@ -15,7 +15,6 @@ use txgraph::{CancelFlag, Error, ErrorKind, LineWriter, Result, parse::utc};
 /// The version of the files.
 const VERSION: u32 = 1;
 
-/// The record of a case.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Case {
     version: u32,
@@ -205,7 +204,6 @@ pub(super) fn now() -> String {
     utc(time.unwrap_or_default().as_secs())
 }
 
-/// Reads a JSON file.
 pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let text = fs::read(path).map_err(|error| Error::io(path, error))?;
     serde_json::from_slice(&text).map_err(|error| Error::io(path, error.into()))

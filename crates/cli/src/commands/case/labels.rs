@@ -23,7 +23,6 @@ pub(super) struct LabelFile {
 }
 
 impl LabelFile {
-    /// Reads the file of a folder.
     pub(super) fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(LABELS);
         check_regular(&path)?;
@@ -66,7 +65,6 @@ pub(super) fn make(folder: &Path) -> Result<()> {
     empty.write(folder, false)
 }
 
-/// Runs `case label`.
 pub(super) fn run(args: &LabelArgs, context: &Context<'_>) -> Result<()> {
     let address = parse_address(&args.address, Checksum::Verify)?;
     if args.name.trim().is_empty() {

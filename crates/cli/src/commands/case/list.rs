@@ -10,7 +10,6 @@ use crate::{
 use serde_json::json;
 use txgraph::{ColumnType, Result, Table};
 
-/// Runs the command.
 pub(super) fn run(args: &ListArgs, context: &Context<'_>) -> Result<()> {
     let folder = Folder::open(&args.folder)?;
     let answers = folder.case.answers.iter().map(|entry| folder.answer(entry));

@@ -3,7 +3,6 @@
 use crate::document::{Grid, Part, Report};
 use txgraph::printable;
 
-/// The report as a text.
 pub(super) fn text(report: &Report) -> String {
     let mut text = format!("# {}\n\n", escaped(&report.title));
     for line in &report.about {

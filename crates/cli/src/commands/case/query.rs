@@ -121,7 +121,6 @@ impl Query {
         known && self.matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine)
     }
 
-    /// The values of an option.
     pub(super) fn values(&self, id: &str) -> Vec<String> {
         let values = self.matches.try_get_raw(id).ok().flatten();
         let values = values.into_iter().flatten();

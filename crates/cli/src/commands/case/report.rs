@@ -20,7 +20,6 @@ use txgraph::{CancelFlag, Error, ErrorKind, Result};
 /// The reports that a folder can have, and that `verify` compares.
 const REPORTS: [&str; 2] = ["report.html", "report.md"];
 
-/// Runs the command.
 pub(super) fn run(args: &ReportArgs, context: &Context<'_>) -> Result<()> {
     let folder = Folder::open(&args.folder)?;
     let default = folder.path.join(REPORTS[0]);

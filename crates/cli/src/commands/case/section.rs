@@ -61,7 +61,6 @@ pub(super) fn method_row(answer: &Answer, document: Option<&Value>) -> Vec<Strin
     ]
 }
 
-/// The section of an answer.
 pub(super) fn section(
     place: u64,
     answer: &Answer,

@@ -33,7 +33,6 @@ const OF_SOURCE: [&str; 7] = [
     "--source-columns",
 ];
 
-/// Runs the command.
 pub(super) fn run(
     args: &VerifyArgs,
     program: Command,
@@ -200,7 +199,6 @@ fn combined(old: &[String], new: &[String], case: &Path) -> Vec<String> {
     old.iter().filter(is_kept).chain(new).cloned().collect()
 }
 
-/// Whether a path is in a folder.
 fn is_part(path: &Path, folder: &Path) -> bool {
     let paths = [path, folder].map(Path::canonicalize);
     matches!(paths, [Ok(path), Ok(folder)] if path.starts_with(&folder))

@@ -71,7 +71,6 @@ Examples:
     $ echo 6001600201 | txgraph evm disasm - --offsets
 ";
 
-/// Runs `asm`.
 pub(crate) fn assemble(args: AsmArgs, global: &Global) -> Result<()> {
     let source = String::from_utf8(read(&args.file)?)
         .map_err(|error| Error::usage(args.file.display().to_string()).because(error))?;
@@ -85,7 +84,6 @@ pub(crate) fn assemble(args: AsmArgs, global: &Global) -> Result<()> {
     }
 }
 
-/// Runs `disasm`.
 pub(crate) fn disassemble(args: DisasmArgs, global: &Global) -> Result<()> {
     let code = args.format.read(&args.file)?;
     let listing = Listing {

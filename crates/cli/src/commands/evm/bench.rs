@@ -42,7 +42,6 @@ Examples (for the programs in testdata/):
     $ txgraph evm bench testdata/evm/programs/fact100.prog --time 20 --json
 ";
 
-/// Runs the command.
 pub(crate) fn run(args: BenchArgs) -> Result<()> {
     let programs = Program::open_all(&args.paths).map_err(tool_error)?;
     let time = Duration::from_millis(args.time);

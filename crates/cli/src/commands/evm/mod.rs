@@ -28,7 +28,6 @@ enum EvmCommand {
     Bench(bench::BenchArgs),
 }
 
-/// Runs the command.
 pub(crate) fn run(args: EvmArgs, context: &Context<'_>) -> Result<()> {
     let global = context.global;
     match args.command {

@@ -167,7 +167,6 @@ Examples:
 On the state of a node: txgraph evm run --code 435f5260205ff3 --block 19_000_000
 ";
 
-/// Runs the command.
 pub(crate) fn run(args: RunArgs, context: &Context<'_>) -> Result<()> {
     let global = context.global;
     let memory = args.trace_memory;

@@ -52,7 +52,6 @@ Examples (for the tests in testdata/):
     $ txgraph evm test testdata/evm/state --fork Cancun --json
 ";
 
-/// Runs the command.
 pub(crate) fn run(args: TestArgs) -> Result<()> {
     let TestArgs { filter, fork, .. } = args;
     let options = Options {

@@ -16,10 +16,8 @@ use parquet::{
 };
 use std::collections::HashMap;
 
-/// The key of the metadata.
 pub(crate) const METADATA_KEY: &str = "txgraph";
 
-/// The level of zstd.
 const ZSTD_LEVEL: i32 = 3;
 
 /// The share of absent addresses that a bloom filter does not recognize.

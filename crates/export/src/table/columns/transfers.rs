@@ -12,7 +12,6 @@ use std::ops::Range;
 /// Rows that are appended column by column before the next ones, so that they stay in the cache.
 const PIECE: usize = 512;
 
-/// Encodes transfers.
 pub(crate) struct Transfers {
     groups: Groups,
     values: Values,
