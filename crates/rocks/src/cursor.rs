@@ -25,10 +25,6 @@ pub struct Cursor<'s> {
 
 /// Rows in order, from memory or from the tables of a level.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there are few, and a seek should not allocate one"
-)]
 enum Source<'s> {
     Memory {
         run: &'s Run,

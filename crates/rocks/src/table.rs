@@ -233,10 +233,8 @@ fn property(index: &mut Format, key: &[u8], value: &[u8]) -> Decoded<()> {
         b"rocksdb.index.key.is.user.key" => {
             index.internal = input.varint64().ok_or_else(bad)? == 0;
         }
-        b"rocksdb.index.value.is.delta.encoded" => {
-            if input.varint64().ok_or_else(bad)? == 0 {
-                return Err(Fault::unsupported("an index with whole values"));
-            }
+        b"rocksdb.index.value.is.delta.encoded" if input.varint64().ok_or_else(bad)? == 0 => {
+            return Err(Fault::unsupported("an index with whole values"));
         }
         b"rocksdb.external_sst_file.version" => {
             return Err(Fault::unsupported(
