@@ -51,6 +51,7 @@ nonce=$("$cast" tx "$hash" nonce --rpc-url "$url")
     die "cast rpc trace_replayTransaction"
 
 # A fork of the chain, with a block of its own.
+: >"$scratch/anvil.log"
 timeout 60 "$anvil" --fork-url "$url" --port 0 >"$scratch/anvil.log" 2>&1 &
 forked=$!
 for _ in $(seq 100); do
