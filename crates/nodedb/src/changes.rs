@@ -25,6 +25,9 @@ pub(crate) fn block_and_address(block: u64, address: Address) -> [u8; 28] {
 /// Receives the block, the part of a key after the block number, and the value.
 type VisitRow<'a> = dyn FnMut(u64, &[u8], &[u8]) -> Result<(), Malformed> + 'a;
 
+/// Receives the block and the value.
+type VisitValue<'a> = dyn FnMut(u64, &[u8]) -> Result<(), Malformed> + 'a;
+
 /// A search reads this many rows at once, and more rows one by one.
 const ROWS_AT_ONCE: u64 = 64;
 
@@ -216,7 +219,7 @@ impl Snapshot<'_> {
         segment: Segment,
         blocks: BlockRange,
         files: &mut OpenChangeFile,
-        visit: &mut dyn FnMut(u64, &[u8]) -> Result<(), Malformed>,
+        visit: &mut VisitValue<'_>,
     ) -> Result<()> {
         let mut first = blocks.first;
         while first <= blocks.last {

@@ -176,8 +176,8 @@ fn calls_are_traced_as_transactions() {
         let tracer = json!({ "tracer": "prestateTracer" });
         let state = served.result("debug_traceCall", json!([asked, parent, tracer]));
         assert_eq!(
-            state[sender]["nonce"].as_u64().unwrap_or(0),
-            number(&it["nonce"]) as u64
+            u128::from(state[sender]["nonce"].as_u64().unwrap_or(0)),
+            number(&it["nonce"])
         );
     }
     let asked = json!({ "to": "0x0000000000000000000000000000000000005678" });
