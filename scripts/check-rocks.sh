@@ -13,7 +13,7 @@ say "looking for the tools that the build needs (C++ compiler, libclang)"
 need_build
 need g++ g++
 # clang brings libclang, which generates the bindings.
-compgen -G '/usr/lib/llvm*/lib/libclang[-.]*so*' >/dev/null || [ -n "${LIBCLANG_PATH:-}" ] ||
+compgen -G '/usr/lib/llvm*/lib/libclang[-.][0-9s]*' >/dev/null || [ -n "${LIBCLANG_PATH:-}" ] ||
     need clang clang
 
 say "building RocksDB and the tests (build cache: $CARGO_TARGET_DIR)"
