@@ -108,7 +108,13 @@ pub fn transfer_paths(
             found.cut = Some(RoutesCut::Count);
         }
     }
-    found.find_hubs(source, request)?;
+    // Routes pass no hub if addresses with as many counterparties were dropped.
+    if request
+        .max_degree
+        .is_none_or(|most| most > HUB_COUNTERPARTIES)
+    {
+        found.find_hubs(source, request)?;
+    }
     Ok(found)
 }
 
