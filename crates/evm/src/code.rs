@@ -49,6 +49,12 @@ impl Default for DecodeAfter {
     }
 }
 
+/// The contract that code delegates to (EIP-7702); `None` for any other code.
+pub fn delegate(code: &[u8]) -> Option<Address> {
+    let address = code.strip_prefix(&DELEGATION)?;
+    Some(Address::new(address.try_into().ok()?))
+}
+
 /// Prepared code.
 #[derive(Debug)]
 pub(crate) struct Code {
@@ -72,17 +78,13 @@ impl Code {
         padded.extend_from_slice(bytes);
         padded.resize(bytes.len() + PADDING, opcode::STOP);
         let padded = Bytes::from(padded);
-        let delegate = match bytes.strip_prefix(&DELEGATION) {
-            Some(address) if address.len() == 20 => Some(Address::from_slice(address)),
-            _ => None,
-        };
         Self {
             bytes: padded.slice(..bytes.len()),
             padded,
             destinations: Destinations::new(bytes.len()),
             decoded: [const { OnceLock::new() }; Fork::ALL.len()],
             budget: AtomicI64::new(decode_after.bytes(bytes.len())),
-            delegate,
+            delegate: delegate(bytes),
         }
     }
 

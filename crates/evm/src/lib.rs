@@ -75,7 +75,7 @@ mod evm;
 mod inspect;
 mod transaction;
 
-pub use code::{CodeCache, DecodeAfter};
+pub use code::{CodeCache, DecodeAfter, delegate};
 pub use env::{
     AccessListItem, Authorization, BlobSchedule, Block, Message, Transaction, TransactionType,
 };

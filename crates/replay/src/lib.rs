@@ -16,7 +16,7 @@
 //! The tables that store a state and the semantics of opcodes belong to other crates.
 //!
 //! Modules, each using only those before it: refusal, mismatch, error, frames, inspect, transaction_transfers,
-//! revert_reason, balance_difference, account_fields, delegation, touched, replay, balances, block, call_trace,
+//! revert_reason, balance_difference, account_fields, touched, replay, balances, block, call_trace,
 //! history, look_back, native_transfers, amount_tracer, participants, profile, reference_trace, rules, state_diff,
 //! state_overrides, block_source, options, engine, recording, trace_comparer, verify, balance_check, execution,
 //! oracle, wanted, worker, block_replayer, newest, replayer, bundles, calls, internal, block_transfers, range,
@@ -49,7 +49,6 @@ mod balance_difference;
 mod balances;
 mod block_transfers;
 mod call_trace;
-mod delegation;
 mod native_transfers;
 mod newest;
 mod participants;
@@ -85,7 +84,6 @@ pub use block_source::BlockSource;
 pub use bundles::RecordedBlock;
 pub use call_trace::{CallFrame, CallLog};
 pub use calls::Simulate;
-pub use delegation::delegate;
 pub use error::{Error, Result, StateError};
 pub use frames::{Destruction, Frame, FrameDetail, FrameLog, FrameRecorder, Frames};
 pub use history::StateHistory;

@@ -1,11 +1,12 @@
 //! The accounts and slots that a transaction names, with their values before it, in the form of
 //! `debug_traceTransaction` with `prestateTracer`.
 
-use crate::{AccountFields, delegate};
+use crate::AccountFields;
 use alloy_primitives::{Address, B256, U256};
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph_evm::{
     Block, FrameKind, FrameStart, Inspector, State, StateSource, Step, Transaction, Transition,
+    delegate,
     opcode::{
         BALANCE, CALL, CALLCODE, DELEGATECALL, EXTCODECOPY, EXTCODEHASH, EXTCODESIZE, SELFDESTRUCT,
         SLOAD, SSTORE, STATICCALL,

@@ -91,7 +91,7 @@ pub use txgraph_base::UnknownWord;
 pub use txgraph_evm::{
     AccessListItem, AccountOverride, Fork, FrameEnd, FrameKind, FrameStart, Halt, Inspector,
     InvalidTransaction, Outcome, Status, Step, Transaction as EvmTransaction, TransactionType,
-    Transition, is_precompile,
+    Transition, delegate, is_precompile,
 };
 pub use txgraph_export::{
     ArrowCollector, ArrowReceiver, ArrowTable, ArrowTarget, Cell, ClaimedMetadata, ColumnChoice,
@@ -122,7 +122,7 @@ pub use txgraph_replay::{
     AccountFields, BlockReplay, CallFrame, CallLog, Cause, Destruction, Difference, EngineKind,
     FieldChange, Frame, FrameDetail, FrameLog, Frames, Mismatch, NativeTransfer, RangeReport,
     Record, Refusal, Simulate, StateChange, StateDiff, StateOverrides, Touched,
-    TransactionOverride, TransactionReplay, delegate, revert_reason,
+    TransactionOverride, TransactionReplay, revert_reason,
 };
 #[cfg(feature = "rpc")]
 pub use txgraph_rpc::{Endpoint, Relay};

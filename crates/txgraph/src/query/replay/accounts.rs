@@ -2,8 +2,7 @@
 
 use crate::{Capability, Result, Source, query::branch_ends};
 use alloy_primitives::{Address, KECCAK256_EMPTY};
-use txgraph_evm::Account;
-use txgraph_replay::delegate;
+use txgraph_evm::{Account, delegate};
 use txgraph_state::StateAt;
 
 impl Source {

@@ -17,8 +17,8 @@ use crate::{
 };
 use alloy_primitives::{Address, U256};
 use std::{cmp::Ordering, ops::ControlFlow};
+use txgraph_evm::delegate;
 use txgraph_graph::{AmountSum, widen};
-use txgraph_replay::delegate;
 use txgraph_transfers::StateUsed;
 use txgraph_transfers::{AddressFilter, Direction, ScanReport, ScanRequest, Transfer};
 
