@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 use txgraph_nodedb::{BlockRange, DataDir, NodeDb, Scratch, Snapshot};
-use txgraph_work::CancelFlag;
+use txgraph_work::{CancelFlag, Threads};
 
 /// The state of a data directory after its blocks. Can be shared between threads.
 #[derive(Debug)]
@@ -20,6 +20,7 @@ pub struct StateDb {
     /// Executes blocks that are stored without their state.
     pub(crate) newest: Option<Arc<dyn NewestBlocks>>,
     pub(crate) cancel: CancelFlag,
+    pub(crate) threads: Threads,
     /// Availability and the id of its snapshot: it is needed for every block.
     available: Mutex<Option<(u64, Arc<Available>)>>,
 }
@@ -53,6 +54,7 @@ impl StateDb {
             options,
             newest: None,
             cancel: CancelFlag::new(),
+            threads: Threads::one(),
             available: Mutex::default(),
         }
     }
@@ -69,6 +71,13 @@ impl StateDb {
     #[must_use]
     pub fn with_cancel(mut self, cancel: CancelFlag) -> Self {
         self.cancel = cancel;
+        self
+    }
+
+    /// Walks change sets on these threads instead of the calling one.
+    #[must_use]
+    pub fn with_threads(mut self, threads: Threads) -> Self {
+        self.threads = threads;
         self
     }
 

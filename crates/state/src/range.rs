@@ -13,13 +13,17 @@ use std::{
 };
 use txgraph_evm::Account;
 use txgraph_nodedb::{BlockRange, Snapshot};
-use txgraph_work::Retry;
+use txgraph_work::{Ordered, Retry, Threads, ordered};
 
 /// A walk renews its snapshot after this time: a long one delays the node.
 const SNAPSHOT_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Blocks whose changes are read at once.
 const BLOCKS_AT_ONCE: u64 = 16;
+
+/// Threads share a walk in parts of at least this many blocks. Each keeps the first change of a key in its
+/// part, so small parts would keep nearly all changes.
+const PART_BLOCKS_MIN: u64 = 1024;
 
 /// The state after every block of a range. Shared between threads.
 #[derive(Debug)]
@@ -219,39 +223,91 @@ impl Walked {
 /// Reads the change sets from the range up to the tip.
 fn walk(db: &StateDb, range: BlockRange) -> Result<Overlay> {
     Retry::REREAD.run("walking the change sets", Error::is_stale, || {
-        try_walk(db, range)
+        try_walk(db, range, PART_BLOCKS_MIN)
     })
 }
 
-fn try_walk(db: &StateDb, range: BlockRange) -> Result<Overlay> {
+fn try_walk(db: &StateDb, range: BlockRange, part_min: u64) -> Result<Overlay> {
     let begun = Instant::now();
-    let mut snapshot = db.node().snapshot()?;
-    let mut taken = begun;
+    let snapshot = db.node().snapshot()?;
     let tip = Tip::of(&snapshot)?;
     // The node may have removed blocks since the range was checked. No extension of the overlay
     // may have blocks of the range: layers above it are merged.
     db.available_in(&snapshot)?.check(db.path(), range.last)?;
+    drop(snapshot);
     // Only changes above a block are used, so the changes of the first block are not needed.
     let blocks = BlockRange::from_to(range.first + 1, tip.block);
-    let mut collector = Collector::new(blocks, range.last, &db.options);
+    let parts = usize::try_from(blocks.blocks() / part_min).unwrap_or(usize::MAX);
+    let parts = parts.clamp(1, db.threads.count());
+    let alone = Threads::one();
+    let threads = if parts == 1 { &alone } else { &db.threads };
+    let collectors = Collector::for_parts(blocks, range.last, &db.options, parts);
+    let mut whole: Option<Collector> = None;
+    let end = ordered(
+        threads,
+        parts,
+        &db.cancel,
+        collectors,
+        || (),
+        |(), (part, collector)| match collect(db, tip, part, collector) {
+            Ok(collector) => ControlFlow::Continue(Ok(collector)),
+            Err(error) => ControlFlow::Break(Err(error)),
+        },
+        |part| {
+            let joined = part.and_then(|part| match &mut whole {
+                Some(whole) => whole.append(part),
+                None => {
+                    whole = Some(part);
+                    Ok(())
+                }
+            });
+            match joined {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => ControlFlow::Break(error),
+            }
+        },
+    );
+    match end.map_err(|error| Error::Failed(error.to_string()))? {
+        Ordered::Done => {}
+        Ordered::Broken(error) => return Err(error),
+        Ordered::Canceled => return Err(Error::Interrupted),
+    }
+    let whole = whole.unwrap_or_else(|| Collector::new(blocks, range.last, &db.options));
+    let layer = whole.finish()?;
+    tracing::debug!(%blocks, parts, elapsed = ?begun.elapsed(), "read the change sets");
+    Ok(Overlay::new(tip, layer))
+}
+
+/// Reads the change sets of consecutive blocks up to the tip.
+fn collect(
+    db: &StateDb,
+    tip: Tip,
+    blocks: BlockRange,
+    mut collector: Collector,
+) -> Result<Collector> {
+    let mut snapshot = snapshot_at(db, tip)?;
+    let mut taken = Instant::now();
     for some in blocks.chunks(BLOCKS_AT_ONCE) {
         if db.cancel.is_canceled() {
             return Err(Error::Interrupted);
         }
         if taken.elapsed() > SNAPSHOT_TIME_MAX {
             drop(snapshot);
-            snapshot = db.node().snapshot()?;
+            snapshot = snapshot_at(db, tip)?;
             taken = Instant::now();
-            if !tip.is_in(&snapshot)? {
-                return Err(Error::Reorganized { block: tip.block });
-            }
         }
         collector.add(&snapshot, some)?;
     }
-    drop(snapshot);
-    let layer = collector.finish()?;
-    tracing::debug!(%blocks, elapsed = ?begun.elapsed(), "read the change sets");
-    Ok(Overlay::new(tip, layer))
+    Ok(collector)
+}
+
+/// Returns a new snapshot of the chain that a tip belongs to.
+fn snapshot_at(db: &StateDb, tip: Tip) -> Result<Snapshot<'_>> {
+    let snapshot = db.node().snapshot()?;
+    if !tip.is_in(&snapshot)? {
+        return Err(Error::Reorganized { block: tip.block });
+    }
+    Ok(snapshot)
 }
 
 #[cfg(test)]
@@ -285,5 +341,25 @@ mod tests {
         let error = walk(&db, blocks(8)).unwrap_err();
         assert!(error.is_missing(), "{error}");
         assert_eq!(walk(&db, blocks(7)).unwrap().first_tip().block, 7);
+    }
+
+    #[test]
+    fn threads_find_the_same_changes_as_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("node");
+        let mut node = Appender::create(&folder, Config::small(1, Layout::V2)).unwrap();
+        node.append(60).unwrap();
+        drop(node);
+        let db = StateDb::open(&DataDir::new(&folder), StateOptions::default()).unwrap();
+        let threads = Threads::new(3).unwrap();
+        let several = StateDb::new(db.node().clone(), db.options.clone()).with_threads(threads);
+        for (first, last) in [(0, 0), (0, 30), (20, 45), (59, 59), (60, 60)] {
+            let range = BlockRange { first, last };
+            let expected = format!("{:?}", try_walk(&db, range, 1).unwrap());
+            assert_eq!(
+                format!("{:?}", try_walk(&several, range, 1).unwrap()),
+                expected
+            );
+        }
     }
 }

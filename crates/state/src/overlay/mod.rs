@@ -243,14 +243,49 @@ impl Collector {
             .spill
             .as_ref()
             .map(|spill| SpillDir::new(spill, blocks));
+        Self::with_memory(blocks, last_block, options.overlay_bytes_max, spill)
+    }
+
+    /// Creates collectors for at most `parts` parts of `blocks`, which share the memory.
+    /// [`Self::append`] joins them.
+    pub(crate) fn for_parts(
+        blocks: BlockRange,
+        last_block: u64,
+        options: &StateOptions,
+        parts: usize,
+    ) -> impl Iterator<Item = (BlockRange, Self)> {
+        let bytes_max = options.overlay_bytes_max / parts;
+        let spill = options
+            .spill
+            .as_ref()
+            .map(|spill| SpillDir::new(spill, blocks));
+        let most = blocks.blocks().div_ceil(parts as u64);
+        blocks.chunks(most).map(move |part| {
+            let own = Self::with_memory(blocks, last_block, bytes_max, spill.clone());
+            (part, own)
+        })
+    }
+
+    fn with_memory(
+        blocks: BlockRange,
+        last_block: u64,
+        bytes_max: usize,
+        spill: Option<SpillDir>,
+    ) -> Self {
         // A block changes about three slots per account.
-        let accounts_max = options.overlay_bytes_max / 4;
-        let storage_max = options.overlay_bytes_max - accounts_max;
+        let accounts_max = bytes_max / 4;
+        let storage_max = bytes_max - accounts_max;
         Self {
             accounts: Sorter::new(last_block, accounts_max, spill.clone(), blocks),
             storage: Sorter::new(last_block, storage_max, spill, blocks),
             scratch: Scratch::default(),
         }
+    }
+
+    /// Adds the changes of a collector of later blocks.
+    pub(crate) fn append(&mut self, later: Self) -> Result<()> {
+        self.accounts.append(later.accounts)?;
+        self.storage.append(later.storage)
     }
 
     /// Reads the changes of a few blocks, which follow those before.

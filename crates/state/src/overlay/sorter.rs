@@ -94,6 +94,17 @@ impl<const KEY: usize, const ROW: usize> Sorter<KEY, ROW> {
         Ok(())
     }
 
+    /// Adds the rows of a sorter for later blocks, and its share of memory.
+    pub(crate) fn append(&mut self, later: Self) -> Result<()> {
+        drop(later.seen);
+        self.rows_max += later.rows_max;
+        for row in later.rows {
+            self.push(row);
+        }
+        self.runs.extend(later.runs);
+        self.make_room()
+    }
+
     pub(crate) fn finish(mut self) -> Result<Table<KEY, ROW>> {
         if self.runs.is_empty() {
             self.rows.sort_unstable();
@@ -146,22 +157,32 @@ mod tests {
         row
     }
 
-    fn table(
+    /// A table from two sorters: blocks below `second_from` and the others.
+    fn table_of_parts(
         changes: &BTreeMap<(Slot, u64), u64>,
         last_block: u64,
         rows_max: usize,
+        second_from: u64,
     ) -> Table<STORAGE_KEY, STORAGE_ROW> {
         let blocks = BlockRange::up_to(u64::MAX);
         let spill = SpillDir::new(&Spill::default(), blocks);
-        let mut sorter = Sorter::new(last_block, rows_max * STORAGE_ROW, Some(spill), blocks);
+        let new =
+            |rows: usize| Sorter::new(last_block, rows * STORAGE_ROW, Some(spill.clone()), blocks);
+        let (mut first, mut second) = (new(rows_max / 2), new(rows_max - rows_max / 2));
         // By block, the order of reading.
         let mut ascending: Vec<_> = changes.iter().collect();
         ascending.sort_by_key(|((_, block), _)| *block);
         for ((slot, block), value) in ascending {
+            let sorter = if *block < second_from {
+                &mut first
+            } else {
+                &mut second
+            };
             sorter.push(row(*slot, *block, *value));
             sorter.make_room().unwrap();
         }
-        sorter.finish().unwrap()
+        first.append(second).unwrap();
+        first.finish().unwrap()
     }
 
     proptest! {
@@ -174,8 +195,9 @@ mod tests {
             changes in prop::collection::btree_map(((0..4_u8, 0..6_u8), 0..60_u64), any::<u64>(), 0..400),
             last_block in 0..60_u64,
             rows_max in 1..300_usize,
+            second_from in 0..70_u64,
         ) {
-            let table = table(&changes, last_block, rows_max);
+            let table = table_of_parts(&changes, last_block, rows_max, second_from);
             for account in 0..5 {
                 for slot in 0..7 {
                     let slot = (account, slot);
@@ -209,19 +231,20 @@ mod tests {
     #[test]
     fn small_tables_stay_in_memory() {
         let changes = (0..50).map(|block| (((1, 1), block), block)).collect();
-        assert!(matches!(table(&changes, 60, 100), Table::Memory(_)));
-        assert!(matches!(table(&changes, 60, 10), Table::File(_)));
+        let of = |last_block, rows_max| table_of_parts(&changes, last_block, rows_max, 20);
+        assert!(matches!(of(60, 102), Table::Memory(_)));
+        assert!(matches!(of(60, 10), Table::File(_)));
         // Above the last block only the first change is kept.
-        let Table::Memory(rows) = table(&changes, 4, 10) else {
-            panic!("six rows fit into ten");
+        let Table::Memory(rows) = of(4, 20) else {
+            panic!("six rows of each part fit into ten");
         };
         assert_eq!(rows.len(), 6);
     }
 
     #[test]
     fn layers_are_merged() {
-        let old = table(&[(((1, 1), 7), 70), (((1, 2), 8), 80)].into(), 0, 100);
-        let new = table(&[(((1, 1), 9), 90), (((1, 3), 9), 91)].into(), 0, 100);
+        let old = table_of_parts(&[(((1, 1), 7), 70), (((1, 2), 8), 80)].into(), 0, 100, 8);
+        let new = table_of_parts(&[(((1, 1), 9), 90), (((1, 3), 9), 91)].into(), 0, 100, 0);
         let merged = old.merge(&new).unwrap();
         let found = |slot| merged.first_from(key((1, slot)), 1).unwrap();
         assert_eq!(found(1), Some(row((1, 1), 7, 70)));

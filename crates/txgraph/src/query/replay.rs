@@ -455,7 +455,8 @@ impl RethNode {
                 ..default
             },
         )
-        .with_cancel(self.control.cancel.clone());
+        .with_cancel(self.control.cancel.clone())
+        .with_threads(self.control.threads.clone());
         let newest = self.newest.get_or_init(|| {
             let rules = self.rules().ok()?;
             Some(Arc::new(NewestReplay::new(rules)))
