@@ -25,6 +25,10 @@ const BLOCKS_AT_ONCE: u64 = 16;
 /// part, so small parts would keep nearly all changes.
 const PART_BLOCKS_MIN: u64 = 1024;
 
+/// The least memory of a part, in bytes. With less, changes that fit into memory together would be
+/// written to files.
+const PART_BYTES_MIN: usize = 128 << 20;
+
 /// The state after every block of a range. Shared between threads.
 #[derive(Debug)]
 pub struct StateRange<'db> {
@@ -238,7 +242,9 @@ fn try_walk(db: &StateDb, range: BlockRange, part_min: u64) -> Result<Overlay> {
     // Only changes above a block are used, so the changes of the first block are not needed.
     let blocks = BlockRange::from_to(range.first + 1, tip.block);
     let parts = usize::try_from(blocks.blocks() / part_min).unwrap_or(usize::MAX);
-    let parts = parts.clamp(1, db.threads.count());
+    let parts = parts
+        .min(db.options.overlay_bytes_max / PART_BYTES_MIN)
+        .clamp(1, db.threads.count());
     let alone = Threads::one();
     let threads = if parts == 1 { &alone } else { &db.threads };
     let collectors = Collector::for_parts(blocks, range.last, &db.options, parts);
