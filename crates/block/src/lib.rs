@@ -34,4 +34,4 @@ pub use receipts::Receipts;
 pub use requests::{BlockRequests, Deposits, RequestFault};
 pub use state::{PlainAccount, PlainState, state_root};
 pub use steps::{BlockRules, BlockSteps, Executor};
-pub use transaction::evm_transaction;
+pub use transaction::{evm_authorization, evm_transaction};

@@ -37,13 +37,13 @@ pub fn evm_transaction(signed: &EthereumTxEnvelope<TxEip4844>, caller: Address) 
             .collect(),
         blob_hashes: signed.blob_versioned_hashes().unwrap_or_default().to_vec(),
         max_fee_per_blob_gas: U256::from(signed.max_fee_per_blob_gas().unwrap_or_default()),
-        authorizations: authorizations.iter().map(recovered).collect(),
+        authorizations: authorizations.iter().map(evm_authorization).collect(),
     }
 }
 
 /// Converts an authorization. The authority is `None` if the signature breaks the rules of
 /// EIP-7702: parity 0 or 1, `s` in the lower half.
-fn recovered(signed: &SignedAuthorization) -> Authorization {
+pub fn evm_authorization(signed: &SignedAuthorization) -> Authorization {
     let authority = || {
         let signature = signed.signature().ok()?;
         recover_signer(&signature, signed.signature_hash()).ok()

@@ -16,7 +16,7 @@ use crate::{
     precompiles::LineCache,
     source::{Erased, Failed, Source, StateSource},
     state::{Checkpoint, Journal, State, StateGas},
-    transaction::{self, Bill, Intrinsic},
+    transaction::{self, Bill, Checks, Intrinsic},
     word::Word,
 };
 use alloy_primitives::{Address, Bytes, U256};
@@ -41,6 +41,7 @@ struct Parts {
     keccaks: KeccakCache,
     lines: LineCache,
     memory_limit: Option<usize>,
+    checks: Checks,
 }
 
 impl Parts {
@@ -115,6 +116,7 @@ impl Evm {
                 keccaks: KeccakCache::default(),
                 lines: LineCache::default(),
                 memory_limit: None,
+                checks: Checks::default(),
             },
             machine: Machine::default(),
         }
@@ -133,6 +135,11 @@ impl Evm {
     /// Sets the fork for later executions.
     pub fn set_fork(&mut self, fork: Fork) {
         self.parts.fork = fork;
+    }
+
+    /// Sets the checks before later transactions.
+    pub fn set_checks(&mut self, checks: Checks) {
+        self.parts.checks = checks;
     }
 
     /// Limits the bytes that one execution may use; `None` removes the limit, which is the
@@ -253,17 +260,23 @@ impl Evm {
         tx: &'a Transaction,
         inspector: Option<&'a mut dyn Inspector>,
     ) -> Result<Outcome, Refused> {
-        let bill = transaction::check(self.parts.fork, self.parts.chain_id, block, tx)?;
+        let Parts {
+            fork,
+            chain_id,
+            checks,
+            ..
+        } = self.parts;
+        let bill = transaction::check(fork, chain_id, block, tx, checks)?;
         let mut cx = self.parts.context(journal, source, block, inspector);
         (cx.origin, cx.gas_price) = (tx.caller, bill.gas_price.into());
         cx.blob_hashes = &tx.blob_hashes;
         let gas = tx.gas_limit - bill.intrinsic.gas;
         let mut of_frames = gas;
-        if cx.fork >= Fork::Amsterdam {
+        if cx.fork >= Fork::Amsterdam && checks < Checks::AnySenderAndGas {
             // The check ensures that the intrinsic gas is within the cap.
             of_frames = gas.min(gas::TRANSACTION_GAS_CAP - bill.intrinsic.gas);
         }
-        let sender = pay_ahead(&mut cx, &bill, tx)?;
+        let sender = pay_ahead(&mut cx, &bill, tx, checks)?;
         let to = tx.to.map(|to| cx.load(to)).transpose()?;
         warm_up(&mut cx, tx.caller, tx.to);
         for item in &tx.access_list {
@@ -352,7 +365,12 @@ impl Evm {
 }
 
 /// Takes the maximum fees from the sender, and increases its nonce.
-fn pay_ahead(cx: &mut Context<'_>, bill: &Bill, tx: &Transaction) -> Result<u32, Refused> {
+fn pay_ahead(
+    cx: &mut Context<'_>,
+    bill: &Bill,
+    tx: &Transaction,
+    checks: Checks,
+) -> Result<u32, Refused> {
     let sender = cx.load(tx.caller)?;
     let entry = cx.journal.account(sender);
     let account = crate::source::Account {
@@ -360,8 +378,9 @@ fn pay_ahead(cx: &mut Context<'_>, bill: &Bill, tx: &Transaction) -> Result<u32,
         nonce: entry.nonce,
         code_hash: entry.code_hash,
     };
-    let has_own_code =
-        entry.has_code() && !(cx.fork >= Fork::Prague && cx.code(sender)?.delegate.is_some());
+    let has_own_code = checks < Checks::AnySender
+        && entry.has_code()
+        && !(cx.fork >= Fork::Prague && cx.code(sender)?.delegate.is_some());
     transaction::check_sender(tx, &account, has_own_code)?;
     cx.journal.mark_accessed(sender);
     // At most the amount that was just checked.

@@ -86,3 +86,4 @@ pub use outcome::{BlockGas, Error, Halt, InvalidTransaction, Outcome, Status};
 pub use precompiles::is_precompile;
 pub use source::{Account, MemoryState, MemoryStateError, StateSource};
 pub use state::{AccountChange, AccountOverride, SlotChange, State, StateMemory, Transition};
+pub use transaction::Checks;

@@ -1,7 +1,7 @@
 //! The checks before a transaction, its intrinsic gas and its fees.
 
 use crate::{
-    env::{Block, Message, Transaction, TransactionType},
+    env::{Block, Transaction, TransactionType},
     fork::Fork,
     gas::{self, Schedule},
     outcome::InvalidTransaction,
@@ -13,6 +13,19 @@ use alloy_primitives::U256;
 const BLOB_HASH_VERSION: u8 = 1;
 /// The maximum number of blobs of one transaction (EIP-7594).
 const BLOBS_PER_TRANSACTION: u64 = 6;
+
+/// The checks before a transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Checks {
+    /// All checks of a transaction in a block.
+    #[default]
+    Block,
+    /// The sender can be a contract (not EIP-3607), and fees of zero are not compared with the base fees: as nodes
+    /// estimate gas.
+    AnySender,
+    /// In addition, the gas limits of the block and of the fork do not apply: as nodes execute calls.
+    AnySenderAndGas,
+}
 
 /// The prices of a valid transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,10 +55,11 @@ pub(crate) fn check(
     chain_id: u64,
     block: &Block,
     tx: &Transaction,
+    checks: Checks,
 ) -> Result<Bill, InvalidTransaction> {
     check_type(fork, chain_id, tx)?;
-    let (gas_price, tip) = check_fees(fork, block, tx)?;
-    let blob_fee = check_blobs(fork, block, tx)?;
+    let (gas_price, tip) = check_fees(fork, block, tx, checks)?;
+    let blob_fee = check_blobs(fork, block, tx, checks)?;
     if tx.transaction_type == TransactionType::SetCode {
         if tx.to.is_none() {
             return Err(InvalidTransaction::CannotCreate);
@@ -54,7 +68,7 @@ pub(crate) fn check(
             return Err(InvalidTransaction::NoAuthorizations);
         }
     }
-    let intrinsic = check_gas(fork, block, tx)?;
+    let intrinsic = check_gas(fork, block, tx, checks)?;
     if tx.nonce == u64::MAX {
         return Err(InvalidTransaction::NonceOverflow);
     }
@@ -96,11 +110,13 @@ fn check_fees(
     fork: Fork,
     block: &Block,
     tx: &Transaction,
+    checks: Checks,
 ) -> Result<(U256, U256), InvalidTransaction> {
-    if fork < Fork::London {
-        return Ok((tx.max_fee_per_gas, tx.max_fee_per_gas));
-    }
     let (fee, base_fee) = (tx.max_fee_per_gas, block.base_fee);
+    let is_free = fee.is_zero() && checks >= Checks::AnySender;
+    if fork < Fork::London || is_free {
+        return Ok((fee, fee));
+    }
     if fee < base_fee {
         return Err(InvalidTransaction::FeeBelowBaseFee { fee, base_fee });
     }
@@ -114,7 +130,12 @@ fn check_fees(
 }
 
 /// Returns the wei for the blobs (EIP-4844).
-fn check_blobs(fork: Fork, block: &Block, tx: &Transaction) -> Result<U256, InvalidTransaction> {
+fn check_blobs(
+    fork: Fork,
+    block: &Block,
+    tx: &Transaction,
+    checks: Checks,
+) -> Result<U256, InvalidTransaction> {
     if tx.transaction_type != TransactionType::Blob {
         return Ok(U256::ZERO);
     }
@@ -141,6 +162,9 @@ fn check_blobs(fork: Fork, block: &Block, tx: &Transaction) -> Result<U256, Inva
         return Err(InvalidTransaction::BlobVersion);
     }
     let (fee, base_fee) = (tx.max_fee_per_blob_gas, block.blob_base_fee);
+    if fee.is_zero() && checks >= Checks::AnySender {
+        return Ok(U256::ZERO);
+    }
     if fee < base_fee {
         return Err(InvalidTransaction::BlobFeeBelowBaseFee { fee, base_fee });
     }
@@ -152,8 +176,16 @@ fn blob_gas(tx: &Transaction) -> U256 {
 }
 
 /// Returns the intrinsic gas. The limits of the transaction and of the block must cover it.
-fn check_gas(fork: Fork, block: &Block, tx: &Transaction) -> Result<Intrinsic, InvalidTransaction> {
+fn check_gas(
+    fork: Fork,
+    block: &Block,
+    tx: &Transaction,
+    checks: Checks,
+) -> Result<Intrinsic, InvalidTransaction> {
     let limit = tx.gas_limit;
+    if checks == Checks::AnySenderAndGas {
+        return check_intrinsic(fork, tx);
+    }
     let cap = match fork {
         Fork::Amsterdam => gas::TRANSACTION_TOTAL_CAP,
         Fork::Osaka => gas::TRANSACTION_GAS_CAP,
@@ -197,29 +229,6 @@ fn check_intrinsic(fork: Fork, tx: &Transaction) -> Result<Intrinsic, InvalidTra
         return Err(InvalidTransaction::FloorGas { limit, need });
     }
     Ok(intrinsic)
-}
-
-impl Message {
-    /// The message that a transaction with this limit sends: without its intrinsic gas.
-    ///
-    /// # Errors
-    ///
-    /// If the limit is below the intrinsic gas, or the init code is too large.
-    pub fn of_transaction(self, fork: Fork) -> Result<Self, InvalidTransaction> {
-        let transaction = Transaction {
-            caller: self.caller,
-            to: self.to,
-            value: self.value,
-            input: self.input.clone(),
-            gas_limit: self.gas_limit,
-            ..Transaction::default()
-        };
-        let intrinsic = check_intrinsic(fork, &transaction)?;
-        Ok(Self {
-            gas_limit: self.gas_limit - intrinsic.gas,
-            ..self
-        })
-    }
 }
 
 /// Checks that a block has `limit` gas left.
@@ -317,6 +326,37 @@ mod tests {
             let one_by_one = bytes.iter().filter(|byte| **byte == 0).count() as u64;
             prop_assert_eq!(count_zeros(&bytes), one_by_one);
         }
+    }
+
+    /// A call has no limit of gas but its own, and no fee if it states none.
+    #[test]
+    fn calls_are_checked_less_than_transactions() {
+        use InvalidTransaction as It;
+        let block = Block {
+            gas_limit: 30_000,
+            base_fee: U256::from(7),
+            ..Block::default()
+        };
+        let check = |gas_limit, checks| {
+            let tx = Transaction {
+                gas_limit,
+                to: Some(Default::default()),
+                ..Transaction::default()
+            };
+            check(Fork::Osaka, 1, &block, &tx, checks).err()
+        };
+        let above_cap = gas::TRANSACTION_GAS_CAP + 1;
+        let fee = check(21_000, Checks::Block);
+        assert!(matches!(fee, Some(It::FeeBelowBaseFee { .. })), "{fee:?}");
+        assert_eq!(check(21_000, Checks::AnySender), None);
+        let gas = check(above_cap, Checks::AnySender);
+        assert!(
+            matches!(gas, Some(It::AboveBlockGasLimit { .. })),
+            "{gas:?}"
+        );
+        assert_eq!(check(above_cap, Checks::AnySenderAndGas), None);
+        let gas = check(20_999, Checks::AnySenderAndGas);
+        assert!(matches!(gas, Some(It::IntrinsicGas { .. })), "{gas:?}");
     }
 
     /// The sum of a piece reaches its maximum.

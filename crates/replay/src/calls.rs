@@ -1,18 +1,32 @@
 //! Calls on the state at the end of a block, outside of any transaction, and transactions that are in no block.
 
 use crate::{
-    BlockSource, Error, Record, Refusal, Replayer, Result, StateError, StateHistory,
-    StateOverrides, TransactionReplay,
+    BlockOverrides, BlockSource, Error, Record, Refusal, Replayer, Result, StateError,
+    StateHistory, StateOverrides, TransactionReplay,
     engine::{Engine, Failure, OurEvm},
     inspect::InspectorPair,
     look_back::LookBack,
     wanted::{WhileWanted, state_error},
     worker::{self, Worker},
 };
-use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256};
+use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY};
 use txgraph_evm::{
-    Account, Block, Inspector, Message, Outcome, State, StateMemory, StateSource, Transaction,
+    Account, Block, Checks, Inspector, Message, Outcome, State, StateMemory, StateSource,
+    Transaction,
 };
+
+/// The state and the block of transactions that are in no block.
+#[derive(Clone, Debug, Default)]
+pub struct Simulation {
+    /// The block at whose end they are executed.
+    pub block: u64,
+    /// Changed accounts.
+    pub overrides: StateOverrides,
+    /// Changed fields of the block.
+    pub block_overrides: BlockOverrides,
+    /// The checks before each transaction.
+    pub checks: Checks,
+}
 
 /// Executes transactions that are in no block. Each begins with the same state.
 pub trait Simulate {
@@ -26,8 +40,7 @@ pub trait Simulate {
     /// If the state cannot be read.
     fn account(&mut self, address: Address) -> Result<(Account, Bytes)>;
 
-    /// Executes a transaction with the nonce of its sender, and discards its changes. Without a fee, the base
-    /// fee is zero, too.
+    /// Executes a transaction with the nonce of its sender, observed by `inspector`, and discards its changes.
     ///
     /// # Errors
     ///
@@ -36,6 +49,7 @@ pub trait Simulate {
         &mut self,
         transaction: Transaction,
         record: Record,
+        inspector: Option<&mut dyn Inspector>,
     ) -> Result<std::result::Result<TransactionReplay, Refusal>>;
 }
 
@@ -48,8 +62,18 @@ pub(crate) struct Calls<S> {
 
 impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
     pub(crate) fn calls(&self, number: u64) -> Result<Calls<WhileWanted<H::At<'_>>>> {
+        self.calls_in(number, &BlockOverrides::default())
+    }
+
+    fn calls_in(
+        &self,
+        number: u64,
+        changed: &BlockOverrides,
+    ) -> Result<Calls<WhileWanted<H::At<'_>>>> {
         let header = self.blocks.header(number)?;
-        let rules = worker::rules_at(&self.rules, &header)?;
+        // The stored header shows whether these are the rules of its chain.
+        worker::rules_at(&self.rules, &header)?;
+        let (rules, environment) = changed.apply(&self.rules, &header);
         let state = self
             .history
             .at(number)
@@ -59,25 +83,23 @@ impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
         Ok(Calls {
             worker,
             state: State::new(WhileWanted::new(state, &self.options.cancel)),
-            environment: rules.environment(&header),
+            environment,
         })
     }
-}
 
-impl<H: StateHistory, B: BlockSource> Replayer<'_, H, B> {
-    /// Lets `ask` execute transactions after block `number`, in the environment of that block.
+    /// Lets `ask` execute transactions after a block, in the environment of that block.
     ///
     /// # Errors
     ///
     /// If the block or its state cannot be read.
     pub fn simulate<T>(
         &self,
-        number: u64,
-        overrides: &StateOverrides,
+        simulation: &Simulation,
         ask: impl FnOnce(&mut dyn Simulate) -> T,
     ) -> Result<T> {
-        let mut calls = self.calls(number)?;
-        calls.change(overrides)?;
+        let mut calls = self.calls_in(simulation.block, &simulation.block_overrides)?;
+        calls.worker.evm.set_checks(simulation.checks);
+        calls.change(&simulation.overrides)?;
         Ok(ask(&mut calls))
     }
 }
@@ -99,17 +121,19 @@ impl<S: StateSource<Error: Into<StateError>>> Simulate for Calls<S> {
         &mut self,
         mut transaction: Transaction,
         record: Record,
+        inspector: Option<&mut dyn Inspector>,
     ) -> Result<std::result::Result<TransactionReplay, Refusal>> {
-        let mut block = self.environment.clone();
+        let block = &self.environment;
+        let failed = |source| state_error(block.number, None, source);
         let wanted = self.state.source_mut().check_wanted();
-        wanted.map_err(|source| state_error(block.number, None, source.into()))?;
-        if transaction.max_fee_per_gas.is_zero() {
-            block.base_fee = U256::ZERO;
-        }
-        transaction.nonce = self.account(transaction.caller)?.0.nonce;
+        wanted.map_err(|source| failed(source.into()))?;
+        let sender = self.state.account(transaction.caller);
+        let sender = sender.map_err(|source| failed(source.into()))?;
+        transaction.nonce = sender.unwrap_or_default().nonce;
         let evm = &mut self.worker.evm;
         let fork = evm.fork();
-        let mut recorded = InspectorPair::recording(record.frames, record.touched);
+        let recorded = InspectorPair::recording(record.frames, record.touched);
+        let mut inspectors = InspectorPair(recorded, inspector);
         let mut engine = OurEvm::new(
             evm,
             fork,
@@ -117,9 +141,8 @@ impl<S: StateSource<Error: Into<StateError>>> Simulate for Calls<S> {
             record.transitions || record.touched,
             StateMemory::default(),
         );
-        let inspector = recorded.as_mut().map(|it| it as &mut dyn Inspector);
-        let failed = |source| state_error(block.number, None, source);
-        let outcome = match engine.transaction(&block, &transaction, inspector) {
+        let inspector = (!inspectors.is_empty()).then_some(&mut inspectors as &mut dyn Inspector);
+        let outcome = match engine.transaction(block, &transaction, inspector) {
             Ok(outcome) => outcome,
             Err(Failure::Refused(refusal)) => return Ok(Err(refusal)),
             Err(Failure::State(source)) => return Err(failed(source)),
@@ -138,10 +161,10 @@ impl<S: StateSource<Error: Into<StateError>>> Simulate for Calls<S> {
             balances: None,
             without_overrides: None,
         };
-        if let Some(recorded) = &mut recorded {
+        if let Some(recorded) = &mut inspectors.0 {
             recorded.check_complete(block.number)?;
             let transitions = std::mem::take(&mut replay.transitions);
-            let taken = recorded.take(&mut replay, &block, &transitions, &mut engine);
+            let taken = recorded.take(&mut replay, block, &transitions, &mut engine);
             taken.map_err(failed)?;
             replay.transitions = transitions;
         }

@@ -18,7 +18,7 @@
 //! Modules, each using only those before it: refusal, mismatch, error, frames, inspect, transaction_transfers,
 //! revert_reason, balance_difference, account_fields, touched, replay, balances, block, call_trace,
 //! history, look_back, native_transfers, amount_tracer, participants, profile, reference_trace, rules, state_diff,
-//! state_overrides, block_source, options, engine, recording, trace_comparer, verify, balance_check, execution,
+//! block_overrides, state_overrides, block_source, options, engine, recording, trace_comparer, verify, balance_check, execution,
 //! oracle, wanted, worker, block_replayer, newest, replayer, bundles, calls, internal, block_transfers, range,
 //! token, with_internal.
 
@@ -28,6 +28,7 @@ mod refusal;
 mod rules;
 
 mod block;
+mod block_overrides;
 mod block_replayer;
 mod block_source;
 mod bundles;
@@ -80,10 +81,11 @@ pub use amount_tracer::{AmountTracer, AmountTracers};
 pub use balance_difference::{BalanceCheck, BalanceDifference, SignedAmount};
 pub use balances::{BalanceChange, BalanceCounter};
 pub use block::{StoredBlock, StoredReceipt, StoredTransaction};
+pub use block_overrides::BlockOverrides;
 pub use block_source::BlockSource;
 pub use bundles::RecordedBlock;
 pub use call_trace::{CallFrame, CallLog};
-pub use calls::Simulate;
+pub use calls::{Simulate, Simulation};
 pub use error::{Error, Result, StateError};
 pub use frames::{Destruction, Frame, FrameDetail, FrameLog, FrameRecorder, Frames};
 pub use history::StateHistory;

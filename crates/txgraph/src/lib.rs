@@ -88,10 +88,11 @@ pub use txgraph_analysis::{
     Column, ColumnType, PairOrder, RankSettings, Table, TaintMethod, Value, VolumeBy,
 };
 pub use txgraph_base::UnknownWord;
+pub use txgraph_block::{evm_authorization, opcodes::name_at as opcode_name};
 pub use txgraph_evm::{
-    AccessListItem, AccountOverride, Fork, FrameEnd, FrameKind, FrameStart, Halt, Inspector,
-    InvalidTransaction, Outcome, Status, Step, Transaction as EvmTransaction, TransactionType,
-    Transition, delegate, is_precompile,
+    AccessListItem, AccountOverride, Authorization, Checks, Fork, FrameEnd, FrameKind, FrameStart,
+    Halt, Inspector, InvalidTransaction, Outcome, Status, Step, Transaction as EvmTransaction,
+    TransactionType, Transition, delegate, is_precompile,
 };
 pub use txgraph_export::{
     ArrowCollector, ArrowReceiver, ArrowTable, ArrowTarget, Cell, ClaimedMetadata, ColumnChoice,
@@ -119,10 +120,10 @@ pub use txgraph_nodedb::{
 };
 pub use txgraph_reader::{CancelFlag, NodeSource, Progress, Threads};
 pub use txgraph_replay::{
-    AccountFields, BlockReplay, CallFrame, CallLog, Cause, Destruction, Difference, EngineKind,
-    FieldChange, Frame, FrameDetail, FrameLog, Frames, Mismatch, NativeTransfer, RangeReport,
-    Record, Refusal, Simulate, StateChange, StateDiff, StateOverrides, Touched,
-    TransactionOverride, TransactionReplay, revert_reason,
+    AccountFields, BlockOverrides, BlockReplay, CallFrame, CallLog, Cause, Destruction, Difference,
+    EngineKind, FieldChange, Frame, FrameDetail, FrameLog, Frames, Mismatch, NativeTransfer,
+    RangeReport, Record, Refusal, Simulate, Simulation, StateChange, StateDiff, StateOverrides,
+    Touched, TransactionOverride, TransactionReplay, revert_reason,
 };
 #[cfg(feature = "rpc")]
 pub use txgraph_rpc::{Endpoint, Relay};

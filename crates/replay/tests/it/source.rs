@@ -160,15 +160,18 @@ fn blocks_without_state_are_reported() {
     let mut query = request(440, 800);
     query.filter.internal = true;
     let error = source.scan(&query, &mut |_| ControlFlow::Continue(()));
-    let SourceError::Unavailable { missing, .. } = error.unwrap_err() else {
+    let SourceError::Unavailable { missing, available } = error.unwrap_err() else {
         panic!("blocks are missing");
     };
-    let gap = BlockRange::from_to(440, 449);
-    assert_eq!(missing[0].blocks, gap);
-    assert!(missing[0].reason.contains("no state"), "{missing:?}");
+    // More receipts are pruned than states. Available is what has both.
+    for (gap, (last, reason)) in missing.iter().zip([(449, "no state"), (499, "receipts")]) {
+        assert_eq!(gap.blocks, BlockRange::from_to(440, last));
+        assert!(gap.reason.contains(reason), "{missing:?}");
+    }
+    assert_eq!(missing.len(), 2, "{missing:?}");
+    assert_eq!(available, BlockRange::from_to(500, 800).into());
     query.allow_partial = true;
     let (report, _) = scan(&source, &query);
-    // More receipts are pruned than states.
     let missing: BlockRanges = report.missing.iter().map(|gap| gap.blocks).collect();
     assert_eq!(missing.span().map(|span| span.first), Some(440));
     let both = report.covered.iter().chain(missing.iter()).collect();

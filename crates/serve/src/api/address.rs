@@ -177,6 +177,7 @@ pub(super) fn neighbors(query: &Query<'_>) -> Reply {
     let mut command = query.command(&format!("analyze pairs -r {}", hex(of)));
     command.option("-d", direction.as_str());
     command.option("--order", "count");
+    command.option("--limit", &limit.to_string());
     if of.is_zero() {
         command.word("--expand-zero");
     }
@@ -223,7 +224,8 @@ pub(super) fn list(query: &Query<'_>) -> Reply {
     command.option("-f", "jsonl");
     let both = from.and(to);
     if let Some(to) = both {
-        command.keep_lines(&format!("\"to_address\":\"{}\"", hex(to)));
+        command.then("grep");
+        command.word(&format!("\"to_address\":\"{}\"", hex(to)));
     }
     let wanted = |it: &Transfer| both.is_none_or(|to| it.to_address == to);
     let page = Page {
@@ -234,9 +236,18 @@ pub(super) fn list(query: &Query<'_>) -> Reply {
             false => Order::OldestFirst,
         },
     };
-    let skip = page.skip;
+    let Page { skip, order, .. } = page;
     let page = page.read(&list.prepare()?, wanted)?;
     let (rows, more) = (page.transfers, page.more);
+    if order == Order::NewestFirst {
+        command.then("tac");
+    }
+    if skip > 0 {
+        command.then(&format!("tail -n +{}", skip.saturating_add(1)));
+    }
+    if more {
+        command.then(&format!("head -n {}", rows.len()));
+    }
     let mut found = Found::default();
     found.put("transfers", transfers(query, &rows)?);
     found.put("more", more);

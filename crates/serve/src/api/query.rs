@@ -120,10 +120,10 @@ impl Command {
         }
     }
 
-    /// Adds a program that keeps the lines with a text.
-    pub(super) fn keep_lines(&mut self, text: &str) {
-        self.0.push_str(" | grep");
-        self.word(text);
+    /// Adds a program that reads the output so far.
+    pub(super) fn then(&mut self, program: &str) {
+        self.0.push_str(" | ");
+        self.0.push_str(program);
     }
 
     /// Adds an option with its value.

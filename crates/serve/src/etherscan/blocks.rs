@@ -42,7 +42,8 @@ pub(super) fn by_time(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     if seconds >= newest {
         let is_now = seconds.saturating_add(NOW_SECONDS) >= now();
         return match (seconds == newest, is_now, before) {
-            (true, ..) | (_, true, true) => Ok(Reply::Value(text(ask.tip.number))),
+            (true, ..) => Ok(Reply::Value(text(ask.tip.number))),
+            (_, true, true) => Ok(Reply::Passing(text(ask.tip.number))),
             (_, true, false) => Err(none()),
             // The node may have newer blocks, which it has not stored yet.
             (_, false, _) => Err(Fault::missing(format!(

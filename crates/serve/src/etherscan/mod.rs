@@ -82,19 +82,29 @@ pub(crate) enum Document {
         body: Value,
         /// Whether blocks are missing.
         is_missing: bool,
-        /// Whether it stays the same as long as the newest block does.
-        is_settled: bool,
+        standing: Standing,
     },
     /// The server of the node is to be asked.
     Pass { method: &'static str, params: Value },
 }
 
+/// How long a document holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// As long as the newest block.
+    Settled,
+    /// It is an answer that the clock can change.
+    Passing,
+    /// It is no answer.
+    Refused,
+}
+
 /// Answers a query; always with a document, unless it has to be asked again.
 pub(crate) fn answer(ask: &Ask<'_>, query: &Query, needs_chain: bool) -> Answer<Document> {
-    let document = |body, is_missing, is_settled| Document::Here {
+    let document = |body, is_missing, standing| Document::Here {
         body,
         is_missing,
-        is_settled,
+        standing,
     };
     let checked = check_chain(ask, query, needs_chain);
     if query.module() == "proxy" && checked.is_ok() {
@@ -106,19 +116,26 @@ pub(crate) fn answer(ask: &Ask<'_>, query: &Query, needs_chain: bool) -> Answer<
         Err(Fault::Source(error)) if error.kind == txgraph::ErrorKind::Reorged => {
             return Err(Fault::Source(error));
         }
-        Err(fault) => return Ok(document(refusal(&fault), fault.is_missing(), false)),
+        Err(fault) => {
+            let is_missing = fault.is_missing();
+            return Ok(document(refusal(&fault), is_missing, Standing::Refused));
+        }
         Ok(reply) => reply,
     };
     let is_missing = matches!(reply, Reply::Partial(..));
+    let standing = match reply {
+        Reply::Passing(_) => Standing::Passing,
+        _ => Standing::Settled,
+    };
     let body = match reply {
-        Reply::Value(value) => listed("1", "OK", value),
+        Reply::Value(value) | Reply::Passing(value) => listed("1", "OK", value),
         Reply::Nothing(message) => listed("0", message, Value::Null),
         Reply::Rows(rows, empty) | Reply::Partial(rows, empty) => match rows.is_empty() {
             true => listed("0", empty, json!([])),
             false => listed("1", "OK", rows.into()),
         },
     };
-    Ok(document(body, is_missing, true))
+    Ok(document(body, is_missing, standing))
 }
 
 /// The document of a query without an answer, in the words that clients look for.

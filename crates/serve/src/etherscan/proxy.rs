@@ -1,10 +1,9 @@
 //! `proxy`: methods of JSON-RPC as actions.
 
-use super::{Document, query::Query};
+use super::{Document, Standing, query::Query};
 use crate::{
     ask::Ask,
     fault::{Answer, Fault},
-    json::quantity,
     rpc::{self, Filters, Found},
 };
 use serde_json::{Value, json};
@@ -18,7 +17,7 @@ pub(super) fn answer(ask: &Ask<'_>, query: &Query) -> Answer<Document> {
             Found::Here(result) => Document::Here {
                 body: json!({ "jsonrpc": "2.0", "id": 1, "result": result }),
                 is_missing: false,
-                is_settled: true,
+                standing: Standing::Settled,
             },
             Found::Pass => Document::Pass { method, params },
         })
@@ -30,7 +29,7 @@ pub(super) fn answer(ask: &Ask<'_>, query: &Query) -> Answer<Document> {
         Err(fault) => Ok(Document::Here {
             body: json!({ "jsonrpc": "2.0", "id": 1, "error": fault.error() }),
             is_missing: fault.is_missing(),
-            is_settled: false,
+            standing: Standing::Refused,
         }),
         found => found,
     }
@@ -39,12 +38,7 @@ pub(super) fn answer(ask: &Ask<'_>, query: &Query) -> Answer<Document> {
 /// The method and the parameters of an action.
 fn call(query: &Query) -> Answer<(&'static str, Value)> {
     let text = |name: &str| Value::from(query.get(name).unwrap_or_default());
-    // Some clients write decimal digits.
-    let tag = || match query.get("tag").map(|text| (text, text.parse::<u64>())) {
-        None => Value::from("latest"),
-        Some((_, Ok(number))) => quantity(number),
-        Some((text, Err(_))) => Value::from(text),
-    };
+    let tag = || query.tag_of_nodes();
     let call = || {
         let names = ["from", "to", "data", "value", "gas", "gasprice"];
         let given = names

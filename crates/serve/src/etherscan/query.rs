@@ -3,9 +3,11 @@
 use crate::{
     ask::{Ask, parse_address, parse_hash},
     fault::{Answer, Fault},
+    json::quantity,
     paging::Page,
 };
 use alloy_primitives::{Address, B256};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use txgraph::Order;
 
@@ -107,11 +109,17 @@ impl Query {
 
     /// The block of a `tag`; absent: the newest.
     pub(super) fn tag(&self, ask: &Ask<'_>) -> Answer<u64> {
-        match self.get("tag") {
-            None => Ok(ask.tip.number),
+        ask.block(Some(&self.tag_of_nodes()))
+    }
+
+    /// A `tag` as nodes read it, from a number or a word in any case; absent: the newest block.
+    pub(super) fn tag_of_nodes(&self) -> Value {
+        match self.get("tag").map(str::to_ascii_lowercase) {
+            None => "latest".into(),
+            // Some clients write decimal digits.
             Some(text) => match text.parse::<u64>() {
-                Ok(number) => ask.block(Some(&number.into())),
-                Err(_) => ask.block_by_text(text),
+                Ok(number) => quantity(number),
+                Err(_) => text.into(),
             },
         }
     }

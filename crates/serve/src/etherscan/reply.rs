@@ -17,6 +17,8 @@ pub(super) enum Reply {
     Partial(Vec<Value>, &'static str),
     /// One value.
     Value(Value),
+    /// One value, which the clock can change.
+    Passing(Value),
     /// Nothing, and the message.
     Nothing(&'static str),
 }

@@ -11,7 +11,7 @@ use crate::{
     access::Token,
     ask::Ask,
     calls::refusal,
-    etherscan::{self, Document, Query},
+    etherscan::{self, Document, Query, Standing},
     fault::{Answer, Fault},
     tags::{self, Held, tag},
 };
@@ -77,14 +77,15 @@ pub(super) async fn query(State(app): State<Arc<App>>, request: Request) -> Resp
             response
         }
         here => {
-            let is_answered = match &here {
-                Ok(Some(Document::Here { is_settled, .. })) => *is_settled,
-                Ok(_) => true,
-                Err(_) => false,
+            let standing = match &here {
+                Ok(Some(Document::Here { standing, .. })) => *standing,
+                Ok(_) => Standing::Settled,
+                Err(_) => Standing::Refused,
             };
-            app.metrics.call(name, is_answered);
+            app.metrics.call(name, standing != Standing::Refused);
             let mut response = documented(here);
-            if let Some(anchor) = anchor.filter(|_| is_answered && is_read) {
+            let is_settled = standing == Standing::Settled;
+            if let Some(anchor) = anchor.filter(|_| is_settled && is_read) {
                 tags::add(&mut response, &tag(&anchor, &parts.uri, JSON));
             }
             anchored(&mut response, &app, anchor, 0);

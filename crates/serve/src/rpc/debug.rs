@@ -1,10 +1,12 @@
-//! `debug_*`: call traces, and the state before and after transactions.
+//! `debug_*`: traces of calls and instructions, and the state before and after transactions.
 
 use super::{
+    overrides::simulation,
     params::Params,
-    replayed::{Recorded, found, replay},
-    request::{Request, no_block_overrides, overrides},
+    replayed::{Recorded, observed, replay},
+    request::Request,
     simulate,
+    steps::{StepOptions, StepRecorder},
 };
 use crate::{
     ask::Ask,
@@ -14,7 +16,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use txgraph::{AccountFields, BlockRange, CallFrame, StateDiff, TransactionReplay};
+use txgraph::{AccountFields, BlockRange, CallFrame, Inspector, StateDiff, TransactionReplay};
 
 /// The trace that is asked of each transaction.
 #[derive(Clone, Copy)]
@@ -22,6 +24,7 @@ enum Tracer {
     Call { with_logs: bool, only_top: bool },
     Diff(LeftOut),
     Before(LeftOut),
+    Steps(StepOptions),
 }
 
 /// The fields of accounts that are not wanted.
@@ -45,9 +48,12 @@ impl LeftOut {
 impl Tracer {
     /// The tracer that the options of a request name.
     fn of(options: Option<&Value>) -> Answer<Self> {
-        let tracer = option(options, "tracer");
         let config = option(options, "tracerConfig");
-        match tracer.and_then(Value::as_str) {
+        let given = |name: &str| option(options, name).filter(|it| !it.is_null());
+        let Some(tracer) = given("tracer") else {
+            return Ok(Self::Steps(StepOptions::read(given)?));
+        };
+        match tracer.as_str() {
             Some("callTracer") => {
                 let [with_logs, only_top] = flags(config, ["withLog", "onlyTopCall"])?;
                 Ok(Self::Call {
@@ -67,10 +73,7 @@ impl Tracer {
             Some(other) => Err(Fault::NotHere(format!(
                 "the tracer `{other:.40}` is not known here"
             ))),
-            None => Err(Fault::NotHere(
-                "traces of instructions are not answered here: name callTracer or prestateTracer"
-                    .to_owned(),
-            )),
+            None => Err(Fault::Params("`tracer` is no text".to_owned())),
         }
     }
 
@@ -106,9 +109,19 @@ impl Tracer {
                 });
                 serde_json::to_value(accounts.collect::<BTreeMap<_, _>>())
             }
+            // They are recorded while the transaction is executed.
+            Self::Steps(_) => return Err(no_steps()),
         };
         value.map_err(|error| Fault::Failed(error.to_string()))
     }
+}
+
+/// The fault of traces of instructions of several transactions.
+fn no_steps() -> Fault {
+    Fault::NotHere(
+        "instructions are traced of one transaction (debug_traceTransaction): name callTracer or prestateTracer"
+            .to_owned(),
+    )
 }
 
 /// An option by its name in any case: geth's own client writes `Tracer`.
@@ -169,13 +182,32 @@ fn count(ask: &Ask<'_>, replay: &TransactionReplay) -> Answer<()> {
 
 pub(super) fn transaction(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let (hash, tracer) = (params.hash(0)?, Tracer::of(params.get(1))?);
-    let (replay, _) = found(ask, hash, tracer.recorded())?;
+    result(ask, tracer, |inspector| {
+        observed(ask, hash, tracer.recorded(), inspector)
+    })
+}
+
+/// The result of the transaction that `execute` executes, observed by the inspector of the tracer.
+fn result(
+    ask: &Ask<'_>,
+    tracer: Tracer,
+    execute: impl FnOnce(Option<&mut dyn Inspector>) -> Answer<TransactionReplay>,
+) -> Answer<Value> {
+    if let Tracer::Steps(options) = tracer {
+        let mut recorder = StepRecorder::new(ask, options);
+        let replay = execute(Some(&mut recorder))?;
+        return recorder.result(&replay);
+    }
+    let replay = execute(None)?;
     count(ask, &replay)?;
     tracer.result(&replay)
 }
 
 pub(super) fn block(ask: &Ask<'_>, number: u64, params: &Params<'_>) -> Answer<Value> {
     let tracer = Tracer::of(params.get(1))?;
+    if matches!(tracer, Tracer::Steps(_)) {
+        return Err(no_steps());
+    }
     let mut found = Vec::new();
     let blocks = BlockRange::one(number).into();
     replay(ask, &blocks, tracer.recorded(), |block| {
@@ -195,19 +227,16 @@ pub(super) fn call(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let block = params.block(ask, 1)?;
     let options = params.get(2);
     let given = |name: &str| option(options, name).filter(|value| !value.is_null());
-    if given("blockOverrides").is_some() {
-        return Err(no_block_overrides());
-    }
     if given("txIndex").is_some() {
         return Err(Fault::NotHere(
             "a call between the transactions of a block is not known here".to_owned(),
         ));
     }
     let tracer = Tracer::of(options)?;
-    let overrides = given("stateOverrides").map(overrides).transpose()?;
-    let overrides = overrides.unwrap_or_default();
-    let request = Request::read(ask, params, block)?;
-    let replay = simulate::one(ask, &request, block, &overrides, tracer.recorded().into())?;
-    count(ask, &replay)?;
-    tracer.result(&replay)
+    let simulation = simulation(block, given("stateOverrides"), given("blockOverrides"))?;
+    let request = Request::read(ask, params, &simulation)?;
+    result(ask, tracer, |inspector| {
+        let record = tracer.recorded().into();
+        simulate::one(ask, &request, &simulation, record, inspector)
+    })
 }

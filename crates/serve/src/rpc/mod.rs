@@ -5,12 +5,14 @@ mod eth;
 mod fees;
 mod filters;
 mod ots;
+mod overrides;
 mod params;
 mod parity_diff;
 mod replayed;
 mod request;
 mod simulate;
 mod state;
+mod steps;
 mod trace;
 
 pub(crate) use eth::find;
@@ -227,7 +229,7 @@ fn answer_here(ask: &Ask<'_>, method: &str, params: &Params<'_>) -> Answer<Value
         "eth_getTransactionCount" => state::nonce(ask, params),
         "eth_getCode" => state::code(ask, params),
         "eth_getStorageAt" => state::storage(ask, params),
-        "eth_call" => state::call(ask, params),
+        "eth_call" => simulate::call(ask, params),
         "trace_block" => trace::block(ask, params),
         "trace_call" => trace::call(ask, params),
         "trace_replayBlockTransactions" => trace::replay_block(ask, params),

@@ -74,10 +74,14 @@ pub(crate) fn addresses(value: Option<&Value>) -> Option<Vec<Address>> {
 
 /// A number in hexadecimal digits, or as JSON writes it.
 pub(crate) fn number(value: Option<&Value>) -> Option<u64> {
-    match value? {
-        Value::Number(number) => number.as_u64(),
-        Value::String(text) => parse_word(text)?.try_into().ok(),
-        _ => None,
+    wide(value?)?.try_into().ok()
+}
+
+/// A number of up to 256 bits in hexadecimal digits, or as JSON writes it.
+pub(crate) fn wide(value: &Value) -> Option<U256> {
+    match value {
+        Value::Number(number) => number.as_u64().map(U256::from),
+        value => parse_word(value.as_str()?),
     }
 }
 

@@ -7,8 +7,8 @@ use crate::{
 };
 use alloy_primitives::B256;
 use txgraph::{
-    BlockRange, BlockRanges, BlockReplay, BlockSpec, FrameDetail, Mismatch, Record, Replay, Trace,
-    TransactionName, TransactionReplay,
+    BlockRange, BlockRanges, BlockReplay, BlockSpec, FrameDetail, Inspector, Mismatch, Record,
+    Replay, Trace, TransactionName, TransactionReplay,
 };
 
 /// The parts of a replay to record.
@@ -106,9 +106,29 @@ pub(crate) fn at(
     replayed(recorded.of(ask.source.replay().transaction(name)))
 }
 
+/// Replays the transaction with a hash, which the chain has, observed by `inspector`.
+pub(super) fn observed(
+    ask: &Ask<'_>,
+    hash: B256,
+    recorded: Recorded,
+    inspector: Option<&mut dyn Inspector>,
+) -> Answer<TransactionReplay> {
+    let place = ask.find_transaction(hash)?;
+    let (block, index) = place.ok_or_else(|| no_transaction(ask, hash))?;
+    let name = TransactionName::Position { block, index };
+    checked(
+        recorded.of(ask.source.replay().transaction(name)),
+        inspector,
+    )
+}
+
 /// Replays the transaction that a query names.
 pub(crate) fn replayed(query: Replay<'_>) -> Answer<TransactionReplay> {
-    let (replay, mismatches) = query.one(None)?;
+    checked(query, None)
+}
+
+fn checked(query: Replay<'_>, inspector: Option<&mut dyn Inspector>) -> Answer<TransactionReplay> {
+    let (replay, mismatches) = query.one(inspector)?;
     check(&mismatches)?;
     Ok(replay)
 }

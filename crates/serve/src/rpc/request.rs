@@ -1,72 +1,47 @@
 //! Calls and transactions that are in no block, as clients describe them.
 
-use super::params::{self, Params};
+use super::{
+    overrides::simulation,
+    params::{self, Params},
+};
 use crate::{
-    ask::{Ask, parse_address, parse_hash, parse_word},
+    ask::{Ask, parse_address, parse_hash},
     fault::{Answer, Fault},
 };
+use alloy_eips::eip7702::{self, SignedAuthorization};
 use alloy_primitives::{Address, Bytes, U256};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
 use txgraph::{
-    AccessListItem, AccountOverride, EvmTransaction, Outcome, StateOverrides, Status,
-    TransactionType, revert_reason,
+    AccessListItem, Authorization, EvmTransaction, Outcome, Simulation, Status, TransactionType,
+    evm_authorization, revert_reason,
 };
 
 /// The most gas of a call, as in nodes.
 pub(super) const GAS_MAX: u64 = 50_000_000;
 
-/// Fields of a call that change what it sees, and are not known here.
-const UNKNOWN: [&str; 2] = ["authorizationList", "blobVersionedHashes"];
-
 /// A call.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
-    pub(super) from: Address,
-    /// `None`: the input is init code.
-    pub(super) to: Option<Address>,
-    pub(super) input: Bytes,
-    pub(super) value: U256,
+    /// The transaction that makes the call, without its gas limit.
+    pub(super) transaction: EvmTransaction,
+    /// Its gas limit, if one is given.
     pub(super) gas: Option<u64>,
-    /// The wei per gas that it sees.
-    pub(super) price: U256,
-    /// The most wei per gas that its sender pays.
-    pub(super) most: U256,
-    pub(super) access_list: Vec<AccessListItem>,
-    chain_id: u64,
-    base_fee: Option<u64>,
 }
 
-/// A call with its block and the changes of the state, in the order of `eth_call`.
-pub(super) fn question(
-    ask: &Ask<'_>,
-    params: &Params<'_>,
-) -> Answer<(Request, u64, StateOverrides)> {
+/// A call with its block and what it changes, in the order of `eth_call`.
+pub(super) fn question(ask: &Ask<'_>, params: &Params<'_>) -> Answer<(Request, Simulation)> {
     let block = params.block(ask, 1)?;
-    if params.get(3).is_some() {
-        return Err(no_block_overrides());
-    }
-    let overrides = params.get(2).map(overrides).transpose()?;
-    let request = Request::read(ask, params, block)?;
-    Ok((request, block, overrides.unwrap_or_default()))
-}
-
-pub(super) fn no_block_overrides() -> Fault {
-    Fault::NotHere("overrides of the block are not known here".to_owned())
-}
-
-/// The fault of a field that is not known here.
-pub(super) fn unsupported(ask: &Ask<'_>, name: &str) -> Fault {
-    let why = format!("the field `{name}` of a call is not supported here");
-    match ask.head {
-        Some(_) => Fault::NotHere(why),
-        None => Fault::Params(why),
-    }
+    let simulation = simulation(block, params.get(2), params.get(3))?;
+    Ok((Request::read(ask, params, &simulation)?, simulation))
 }
 
 impl Request {
     /// Reads the first parameter of a method.
-    pub(super) fn read(ask: &Ask<'_>, params: &Params<'_>, block: u64) -> Answer<Self> {
+    pub(super) fn read(
+        ask: &Ask<'_>,
+        params: &Params<'_>,
+        simulation: &Simulation,
+    ) -> Answer<Self> {
         let asked = params.get(0).and_then(Value::as_object);
         let fields = Fields(asked.ok_or_else(|| params::missing(0, "a call"))?);
         let input = match (fields.get("input"), fields.get("data")) {
@@ -86,53 +61,55 @@ impl Request {
                 "`chainId` of the call is not that of this chain, {chain_id}"
             )));
         }
-        let base_fee = ask.source.header(block)?.base_fee_per_gas;
+        let stored = ask.source.header(simulation.block)?.base_fee_per_gas;
+        let base_fee = (simulation.block_overrides.base_fee).or(stored.map(U256::from));
         let fees = [fields.number("gasPrice")?, fields.number("maxFeePerGas")?];
         let tip = fields.number("maxPriorityFeePerGas")?;
-        let (price, most) = prices(base_fee, fees, tip)?;
-        let request = Self {
-            from: fields.address("from")?.unwrap_or_default(),
-            to: fields.address("to")?,
-            input,
-            value: fields.number("value")?.unwrap_or_default(),
-            gas: fields.number("gas")?.map(|gas| gas.saturating_to()),
-            price,
-            most,
-            access_list: fields.access_list()?,
-            chain_id,
-            base_fee,
+        let (price, most) = prices(base_fee.unwrap_or_default(), fees, tip)?;
+        let access_list = fields.list("accessList", access_list_item)?;
+        let authorizations = fields.list("authorizationList", authorization)?;
+        let blob_hashes = fields.list("blobVersionedHashes", |it| parse_hash(it.as_str()?))?;
+        let blob_fee = fields.number("maxFeePerBlobGas")?;
+        let transaction_type = match (authorizations.is_empty(), blob_hashes.is_empty()) {
+            (true, true) if blob_fee.is_some() => {
+                return Err(Fault::Params(
+                    "`maxFeePerBlobGas` of the call without blobVersionedHashes".to_owned(),
+                ));
+            }
+            (true, true) if base_fee.is_none() => TransactionType::Legacy,
+            (true, true) => TransactionType::DynamicFee,
+            (true, false) => TransactionType::Blob,
+            (false, true) => TransactionType::SetCode,
+            (false, false) => {
+                return Err(Fault::Params(
+                    "`authorizationList` of the call excludes blobVersionedHashes".to_owned(),
+                ));
+            }
         };
-        let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
-        let unknown =
-            (UNKNOWN.iter()).find(|name| fields.get(name).is_some_and(|it| !is_empty(it)));
-        match unknown {
-            Some(name) => Err(unsupported(ask, name)),
-            None => Ok(request),
-        }
+        let transaction = EvmTransaction {
+            transaction_type,
+            caller: fields.address("from")?.unwrap_or_default(),
+            to: fields.address("to")?,
+            max_fee_per_gas: most,
+            max_priority_fee_per_gas: base_fee.map(|base_fee| price.saturating_sub(base_fee)),
+            value: fields.number("value")?.unwrap_or_default(),
+            input,
+            chain_id: Some(chain_id),
+            access_list,
+            blob_hashes,
+            max_fee_per_blob_gas: blob_fee.unwrap_or_default(),
+            authorizations,
+            ..EvmTransaction::default()
+        };
+        let gas = fields.number("gas")?.map(|gas| gas.saturating_to());
+        Ok(Self { transaction, gas })
     }
 
-    /// A transaction that makes the call.
-    pub(super) fn transaction(&self, gas: u64) -> EvmTransaction {
-        let base_fee = U256::from(self.base_fee.unwrap_or_default());
-        let (kind, tip) = match self.base_fee {
-            Some(_) => (
-                TransactionType::DynamicFee,
-                Some(self.price.saturating_sub(base_fee)),
-            ),
-            None => (TransactionType::Legacy, None),
-        };
+    /// The transaction with a gas limit.
+    pub(super) fn with_gas(&self, gas: u64) -> EvmTransaction {
         EvmTransaction {
-            transaction_type: kind,
-            caller: self.from,
-            to: self.to,
             gas_limit: gas,
-            max_fee_per_gas: self.most,
-            max_priority_fee_per_gas: tip,
-            value: self.value,
-            input: self.input.clone(),
-            chain_id: Some(self.chain_id),
-            access_list: self.access_list.clone(),
-            ..EvmTransaction::default()
+            ..self.transaction.clone()
         }
     }
 }
@@ -157,39 +134,53 @@ impl Fields<'_> {
     }
 
     fn number(&self, name: &str) -> Answer<Option<U256>> {
-        let read = |value: &Value| match value {
-            Value::Number(number) => number.as_u64().map(U256::from),
-            value => value.as_str().and_then(parse_word),
-        };
         let given = self.get(name);
-        let given = given.map(|value| read(value).ok_or_else(|| Self::wrong(name)));
+        let given = given.map(|value| params::wide(value).ok_or_else(|| Self::wrong(name)));
         given.transpose()
     }
 
-    fn access_list(&self) -> Answer<Vec<AccessListItem>> {
-        let item = |item: &Value| {
-            let slots = item["storageKeys"].as_array()?.iter();
-            Some(AccessListItem {
-                address: parse_address(item["address"].as_str()?)?,
-                storage_keys: slots
-                    .map(|slot| parse_hash(slot.as_str()?))
-                    .collect::<Option<_>>()?,
-            })
-        };
-        let Some(list) = self.get("accessList") else {
+    /// A list of what `read` understands; absent: empty.
+    fn list<T>(&self, name: &str, read: impl Fn(&Value) -> Option<T>) -> Answer<Vec<T>> {
+        let Some(list) = self.get(name) else {
             return Ok(Vec::new());
         };
-        let items = list
-            .as_array()
-            .and_then(|all| all.iter().map(item).collect());
-        items.ok_or_else(|| Self::wrong("accessList"))
+        let items = list.as_array();
+        let items = items.and_then(|all| all.iter().map(read).collect());
+        items.ok_or_else(|| Self::wrong(name))
     }
+}
+
+fn access_list_item(item: &Value) -> Option<AccessListItem> {
+    let slots = item["storageKeys"].as_array()?.iter();
+    Some(AccessListItem {
+        address: parse_address(item["address"].as_str()?)?,
+        storage_keys: slots
+            .map(|slot| parse_hash(slot.as_str()?))
+            .collect::<Option<_>>()?,
+    })
+}
+
+fn authorization(item: &Value) -> Option<Authorization> {
+    let number = |name: &str| params::wide(&item[name]);
+    let parity = number("yParity").or_else(|| number("v"))?;
+    let unsigned = eip7702::Authorization {
+        chain_id: number("chainId")?,
+        address: parse_address(item["address"].as_str()?)?,
+        nonce: number("nonce")?.try_into().ok()?,
+    };
+    let signed = SignedAuthorization::new_unchecked(
+        unsigned,
+        parity.try_into().ok()?,
+        number("r")?,
+        number("s")?,
+    );
+    Some(evm_authorization(&signed))
 }
 
 /// The wei per gas that a call sees, and the most that its sender pays: of `gasPrice` or `maxFeePerGas`, and
 /// `maxPriorityFeePerGas`.
 fn prices(
-    base_fee: Option<u64>,
+    base_fee: U256,
     [price, most]: [Option<U256>; 2],
     tip: Option<U256>,
 ) -> Answer<(U256, U256)> {
@@ -198,7 +189,6 @@ fn prices(
             "`gasPrice` of the call excludes maxFeePerGas and maxPriorityFeePerGas".to_owned(),
         ));
     }
-    let base_fee = U256::from(base_fee.unwrap_or_default());
     let with_tip = tip.map(|tip| base_fee.saturating_add(tip));
     let Some(most) = price.or(most).or(with_tip).filter(|most| !most.is_zero()) else {
         return Ok((U256::ZERO, U256::ZERO));
@@ -233,44 +223,4 @@ pub(super) fn check_outcome(outcome: &Outcome) -> Answer<()> {
         }),
         Status::Halt(halt) => Err(Fault::NotHere(format!("the call halted: {halt}"))),
     }
-}
-
-/// State overrides in the form of nodes.
-pub(super) fn overrides(value: &Value) -> Answer<StateOverrides> {
-    let wrong = || Fault::Params("invalid state overrides".to_owned());
-    let mut all = StateOverrides::default();
-    for (address, fields) in value.as_object().ok_or_else(wrong)? {
-        let address = parse_address(address).ok_or_else(wrong)?;
-        let mut account = AccountOverride::default();
-        for (name, value) in fields.as_object().ok_or_else(wrong)? {
-            let text = || value.as_str().ok_or_else(wrong);
-            match name.as_str() {
-                _ if value.is_null() => {}
-                "balance" => account.balance = Some(parse_word(text()?).ok_or_else(wrong)?),
-                "nonce" => account.nonce = Some(params::number(Some(value)).ok_or_else(wrong)?),
-                "code" => account.code = Some(params::bytes(value).ok_or_else(wrong)?),
-                "stateDiff" => account.slots = slots(value)?,
-                other => {
-                    return Err(Fault::NotHere(format!(
-                        "state overrides of `{other:.40}` are not known here"
-                    )));
-                }
-            }
-        }
-        all.accounts.insert(address, account);
-    }
-    Ok(all)
-}
-
-fn slots(value: &Value) -> Answer<BTreeMap<U256, U256>> {
-    let wrong = || Fault::Params("invalid slots of state overrides".to_owned());
-    let slots = value.as_object().ok_or_else(wrong)?.iter();
-    let slot = |(slot, value): (&String, &Value)| {
-        let value = value.as_str().and_then(parse_word);
-        Ok((
-            parse_word(slot).ok_or_else(wrong)?,
-            value.ok_or_else(wrong)?,
-        ))
-    };
-    slots.map(slot).collect()
 }

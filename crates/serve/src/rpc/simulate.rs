@@ -1,4 +1,4 @@
-//! Transactions that are in no block: `eth_estimateGas` and `eth_createAccessList`.
+//! Transactions that are in no block: `eth_call`, `eth_estimateGas` and `eth_createAccessList`.
 
 use super::{
     params::Params,
@@ -9,12 +9,12 @@ use crate::{
     fault::{Answer, Fault},
     json::{address, data, quantity},
 };
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, U256};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use txgraph::{
-    AccessListItem, EvmTransaction, Halt, InvalidTransaction, Outcome, Record, Refusal, Simulate,
-    StateOverrides, Status, TransactionReplay, is_precompile,
+    AccessListItem, Checks, EvmTransaction, Halt, Inspector, InvalidTransaction, Outcome, Record,
+    Refusal, Simulate, Simulation, Status, TransactionReplay, is_precompile,
 };
 
 /// The gas of a transfer of coins.
@@ -24,45 +24,56 @@ const STIPEND: u64 = 2_300;
 /// An estimate may be too high by this share, as at geth.
 const TOLERANCE: f64 = 0.015;
 
-/// Executes the transaction of a request after a block.
+/// Executes the transaction of a request. Without a gas limit, it gets as much as its sender can pay.
 pub(super) fn one(
     ask: &Ask<'_>,
     request: &Request,
-    block: u64,
-    overrides: &StateOverrides,
+    simulation: &Simulation,
     record: Record,
+    inspector: Option<&mut dyn Inspector>,
 ) -> Answer<TransactionReplay> {
-    (ask.source).simulate(block, overrides, |simulation| {
-        let mut transaction = request.transaction(request.gas.unwrap_or(GAS_MAX).min(GAS_MAX));
-        let replay = execute(simulation, &mut transaction, record)?;
-        replay.map_err(|invalid| refused(words(&invalid, request.from)))
+    ask.source.simulate(simulation, |simulation| {
+        let gas = match request.gas {
+            Some(gas) => gas,
+            None => affordable(request, simulation)?
+                .filter(|gas| *gas > 0)
+                .ok_or_else(|| refused("insufficient funds for gas * price + value"))?,
+        };
+        let transaction = request.with_gas(gas.min(GAS_MAX));
+        let replay = execute(simulation, transaction, record, inspector)?;
+        replay.map_err(|invalid| refused(words(&invalid, request.transaction.caller)))
     })?
 }
 
-/// Executes a transaction, with less gas if no block may have that much.
+/// The gas that the sender of a request can pay; `None` if it has no more than the value.
+fn affordable(request: &Request, simulation: &mut dyn Simulate) -> Answer<Option<u64>> {
+    let EvmTransaction {
+        caller,
+        value,
+        max_fee_per_gas: most,
+        ..
+    } = request.transaction;
+    if most.is_zero() {
+        return Ok(Some(u64::MAX));
+    }
+    let sender = simulation.account(caller);
+    let (sender, _) = sender.map_err(txgraph::Error::from)?;
+    let left = sender.balance.checked_sub(value).filter(|it| !it.is_zero());
+    Ok(left.map(|left| (left / most).saturating_to()))
+}
+
+/// Executes a transaction.
 fn execute(
     simulation: &mut dyn Simulate,
-    transaction: &mut EvmTransaction,
+    transaction: EvmTransaction,
     record: Record,
+    inspector: Option<&mut dyn Inspector>,
 ) -> Answer<Result<TransactionReplay, InvalidTransaction>> {
-    loop {
-        let done = simulation.execute(transaction.clone(), record);
-        let invalid = match done.map_err(txgraph::Error::from)? {
-            Ok(replay) => return Ok(Ok(replay)),
-            Err(Refusal::Invalid(invalid)) => invalid,
-            Err(Refusal::Peer(why)) => return Err(Fault::Failed(why)),
-        };
-        transaction.gas_limit = match invalid {
-            InvalidTransaction::AboveBlockGasLimit { block, .. } => block,
-            InvalidTransaction::AboveGasCap { cap, .. } => cap,
-            InvalidTransaction::SenderHasCode => {
-                let sender = address(transaction.caller);
-                return Err(Fault::NotHere(format!(
-                    "the sender {sender} is a contract, which sends no transactions (EIP-3607)"
-                )));
-            }
-            invalid => return Ok(Err(invalid)),
-        };
+    let done = simulation.execute(transaction, record, inspector);
+    match done.map_err(txgraph::Error::from)? {
+        Ok(replay) => Ok(Ok(replay)),
+        Err(Refusal::Invalid(invalid)) => Ok(Err(invalid)),
+        Err(Refusal::Peer(why)) => Err(Fault::Failed(why)),
     }
 }
 
@@ -85,11 +96,18 @@ fn words(invalid: &InvalidTransaction, from: Address) -> String {
     }
 }
 
+pub(super) fn call(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    let (request, simulation) = question(ask, params)?;
+    let outcome = one(ask, &request, &simulation, Record::default(), None)?.outcome;
+    check_outcome(&outcome)?;
+    Ok(data(&outcome.output))
+}
+
 pub(super) fn estimate_gas(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
-    let (request, block, overrides) = question(ask, params)?;
+    let (request, mut simulation) = question(ask, params)?;
+    simulation.checks = Checks::AnySender;
     let estimate = |simulation: &mut dyn Simulate| estimate(&request, simulation);
-    let gas = ask.source.simulate(block, &overrides, estimate)??;
-    Ok(quantity(gas))
+    Ok(quantity(ask.source.simulate(&simulation, estimate)??))
 }
 
 /// The gas limit with which a transaction succeeds: a search by halves that ends as at geth.
@@ -98,17 +116,12 @@ fn estimate(request: &Request, simulation: &mut dyn Simulate) -> Answer<u64> {
         Some(gas) if gas >= TRANSFER => gas,
         _ => simulation.environment().gas_limit,
     };
-    if !request.most.is_zero() {
-        let sender = simulation.account(request.from);
-        let (sender, _) = sender.map_err(txgraph::Error::from)?;
-        if request.value >= sender.balance {
-            return Err(refused("insufficient funds for transfer"));
-        }
-        let affordable = (sender.balance - request.value) / request.most;
-        high = high.min(affordable.saturating_to());
-    }
-    high = high.min(GAS_MAX);
-    if let Some(to) = request.to.filter(|_| request.input.is_empty()) {
+    let affordable = affordable(request, simulation)?;
+    let affordable = affordable.ok_or_else(|| refused("insufficient funds for transfer"))?;
+    high = high.min(affordable).min(GAS_MAX);
+    if let Some(to) = request.transaction.to
+        && request.transaction.input.is_empty()
+    {
         let (_, code) = simulation.account(to).map_err(txgraph::Error::from)?;
         let is_enough = |(_, outcome): (u64, Option<Outcome>)| is_success(outcome.as_ref());
         if code.is_empty() && attempt(request, simulation, TRANSFER).is_ok_and(is_enough) {
@@ -140,22 +153,29 @@ fn estimate(request: &Request, simulation: &mut dyn Simulate) -> Answer<u64> {
     Ok(high)
 }
 
-/// Executes with a limit: the limit that was possible, and the outcome unless that is below the intrinsic gas.
+/// Executes with a limit, or with less gas if no block may have that much: the limit that was possible, and the
+/// outcome unless that is below the intrinsic gas.
 fn attempt(
     request: &Request,
     simulation: &mut dyn Simulate,
-    gas: u64,
+    mut gas: u64,
 ) -> Answer<(u64, Option<Outcome>)> {
-    let mut transaction = request.transaction(gas);
-    let outcome = match execute(simulation, &mut transaction, Record::default())? {
-        Ok(replay) => Some(replay.outcome),
-        Err(InvalidTransaction::IntrinsicGas { .. }) => None,
-        Err(invalid) => {
-            let (gas, why) = (transaction.gas_limit, words(&invalid, request.from));
-            return Err(refused(format!("failed with {gas} gas: {why}")));
-        }
-    };
-    Ok((transaction.gas_limit, outcome))
+    loop {
+        let done = execute(simulation, request.with_gas(gas), Record::default(), None)?;
+        let invalid = match done {
+            Ok(replay) => return Ok((gas, Some(replay.outcome))),
+            Err(invalid) => invalid,
+        };
+        gas = match invalid {
+            InvalidTransaction::AboveBlockGasLimit { block, .. } => block,
+            InvalidTransaction::AboveGasCap { cap, .. } => cap,
+            InvalidTransaction::IntrinsicGas { .. } => return Ok((gas, None)),
+            invalid => {
+                let why = words(&invalid, request.transaction.caller);
+                return Err(refused(format!("failed with {gas} gas: {why}")));
+            }
+        };
+    }
 }
 
 fn is_success(outcome: Option<&Outcome>) -> bool {
@@ -170,9 +190,9 @@ const fn is_out_of_gas(outcome: &Outcome) -> bool {
 }
 
 pub(super) fn create_access_list(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
-    let (request, block, overrides) = question(ask, params)?;
+    let (request, simulation) = question(ask, params)?;
     let create = |simulation: &mut dyn Simulate| access_list(ask, request, simulation);
-    ask.source.simulate(block, &overrides, create)?
+    ask.source.simulate(&simulation, create)?
 }
 
 /// Executes with what the execution before touched, until that is all.
@@ -181,11 +201,23 @@ fn access_list(
     mut request: Request,
     simulation: &mut dyn Simulate,
 ) -> Answer<Value> {
-    let from = request.from;
+    let EvmTransaction {
+        caller: from,
+        to,
+        chain_id,
+        ..
+    } = request.transaction;
     let (sender, _) = simulation.account(from).map_err(txgraph::Error::from)?;
-    let to = request.to.unwrap_or_else(|| from.create(sender.nonce));
+    let to = to.unwrap_or_else(|| from.create(sender.nonce));
+    let authorizations = request.transaction.authorizations.iter();
+    let here = authorizations
+        .filter(|it| it.chain_id.is_zero() || Some(it.chain_id) == chain_id.map(U256::from));
+    // They are warm without a list.
+    let mut warm: BTreeSet<_> = here.filter_map(|it| it.authority).collect();
+    warm.extend([from, to]);
     let mut list: BTreeMap<Address, BTreeSet<B256>> = BTreeMap::new();
-    for item in std::mem::take(&mut request.access_list) {
+    let given = std::mem::take(&mut request.transaction.access_list).into_iter();
+    for item in given.filter(|it| !warm.contains(&it.address)) {
         list.entry(item.address)
             .or_default()
             .extend(item.storage_keys);
@@ -196,21 +228,19 @@ fn access_list(
         ..Record::default()
     };
     loop {
-        request.access_list = list.iter().map(item).collect();
-        let mut transaction = request.transaction(gas);
-        let replay = execute(simulation, &mut transaction, record)?;
+        request.transaction.access_list = list.iter().map(item).collect();
+        let replay = execute(simulation, request.with_gas(gas), record, None)?;
         let replay = replay.map_err(|invalid| refused(words(&invalid, from)))?;
         let mut touched = list.clone();
         for (address, slots) in replay.touched.unwrap_or_default().slots {
             touched.entry(address).or_default().extend(slots);
         }
-        // They are warm without a list.
         touched.retain(|address, slots| {
-            let is_warm = [from, to].contains(address) || is_precompile(replay.fork, address);
+            let is_warm = warm.contains(address) || is_precompile(replay.fork, address);
             !(is_warm && slots.is_empty())
         });
         if touched == list {
-            return written(ask, &request.access_list, &replay.outcome);
+            return written(ask, &request.transaction.access_list, &replay.outcome);
         }
         list = touched;
     }

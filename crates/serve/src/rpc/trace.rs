@@ -1,10 +1,11 @@
 //! `trace_*`: calls of transactions as flat lists, with the changes of the state.
 
 use super::{
+    overrides::simulation,
     params::{self, Params},
     parity_diff::state_diff,
     replayed::{Recorded, found, no_transaction, one, replay},
-    request::{Request, no_block_overrides, overrides},
+    request::Request,
     simulate,
 };
 use crate::{
@@ -114,13 +115,9 @@ pub(super) fn replay_block(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> 
 
 pub(super) fn call(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     let (recorded, block) = (parts(params, 1)?, params.block(ask, 2)?);
-    if params.get(4).is_some() {
-        return Err(no_block_overrides());
-    }
-    let overrides = params.get(3).map(overrides).transpose()?;
-    let request = Request::read(ask, params, block)?;
-    let overrides = overrides.unwrap_or_default();
-    let replay = simulate::one(ask, &request, block, &overrides, recorded.into())?;
+    let simulation = simulation(block, params.get(3), params.get(4))?;
+    let request = Request::read(ask, params, &simulation)?;
+    let replay = simulate::one(ask, &request, &simulation, recorded.into(), None)?;
     results(ask, &replay, recorded)
 }
 

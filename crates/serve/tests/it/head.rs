@@ -449,7 +449,7 @@ fn results_and_errors_of_the_node_are_passed_on_unchanged() {
     // Calls nest 1,024 deep, each in a list and an object.
     let deep = format!("{}{}", "[".repeat(20_000), "]".repeat(20_000));
     let node = Node::with_body(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{deep}}}"#));
-    let body = rpc(&with_head(&node), "debug_traceCall", &json!([])).body;
+    let body = rpc(&with_head(&node), "debug_traceBlockByNumber", &json!([])).body;
     assert!(body.contains(&deep), "{}", body.len());
 }
 

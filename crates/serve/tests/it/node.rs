@@ -203,6 +203,14 @@ fn calls_see_what_a_transaction_would() {
             json!({ "accessList": [], "chainId": "0xb39d7", "blobVersionedHashes": null }),
             0,
         ),
+        (
+            json!({ "accessList": [{ "address": to, "storageKeys": [] }] }),
+            0,
+        ),
+        (
+            json!({ "blobVersionedHashes": [format!("0x01{:062x}", 7)] }),
+            0,
+        ),
     ] {
         let params = json!([call(fields.clone()), "latest", price]);
         let found = served.result("eth_call", params);
@@ -219,6 +227,11 @@ fn calls_see_what_a_transaction_would() {
     };
     for (fields, code, words) in [
         (json!({ "gas": "0x5207" }), -32000, "intrinsic gas too low"),
+        (
+            json!({ "blobVersionedHashes": [word(7)] }),
+            -32000,
+            "blob hash of an unknown version",
+        ),
         (json!({ "chainId": "0x1" }), -32602, "chainId"),
         (
             json!({ "gasPrice": "0x1" }),
@@ -236,9 +249,9 @@ fn calls_see_what_a_transaction_would() {
             "insufficient funds",
         ),
         (
-            json!({ "accessList": [{ "address": to, "storageKeys": [] }] }),
-            -32602,
-            "not supported",
+            json!({ "value": "0xde0b6b3a7640001" }),
+            -32000,
+            "have 1000000000000000000 want",
         ),
     ] {
         refused(call(fields), code, words);
@@ -466,6 +479,11 @@ fn answers_state_their_block() {
     let elsewhere = "/api?module=block&action=getblocknobytime&timestamp=9999999999&closest=before";
     let elsewhere = served.send("GET", elsewhere, &[("if-none-match", &tag)], "");
     assert_eq!(elsewhere.status, 200);
+    // The clock can change this answer.
+    assert_eq!(elsewhere.headers.get("etag"), None);
+    let metrics = served.get("/metrics").body;
+    let line = "txgraph_calls_total{name=\"block.getblocknobytime\",answered=\"true\"} 1";
+    assert!(metrics.lines().any(|found| found == line), "{metrics}");
     let unknown = format!("/v1/transaction?hash=0x{:064x}", 1);
     for held in [tag.as_str(), "*"] {
         let unknown = served.send("GET", &unknown, &[("if-none-match", held)], "");

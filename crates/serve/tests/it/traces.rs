@@ -171,6 +171,170 @@ fn traces_of_one_transaction_are_bounded() {
     }
 }
 
+/// The instructions of a call, with the numbers of geth for the same code.
+#[test]
+fn instructions_are_traced_as_by_geth() {
+    let served = Served::new(&small());
+    let to = "0x0000000000000000000000000000000000001234";
+    // Writes 5 to slot 1, reads it, and returns 42.
+    let code = "0x600560015560015450602a60005260206000f3";
+    let trace = |code: &str, options: Value| {
+        let mut all = json!({ "stateOverrides": { to: { "code": code } } });
+        all.as_object_mut()
+            .unwrap()
+            .append(&mut options.as_object().unwrap().clone());
+        let asked = json!({ "to": to, "gas": "0x186a0" });
+        served.result("debug_traceCall", json!([asked, "latest", all]))
+    };
+    let found = trace(code, json!({}));
+    let logs = found["structLogs"].as_array().unwrap();
+    let listed: Vec<_> = logs
+        .iter()
+        .map(|it| json!([it["pc"], it["op"], it["gas"], it["gasCost"], it["stack"]]))
+        .collect();
+    let expected = json!([
+        [0, "PUSH1", 79_000, 3, []],
+        [2, "PUSH1", 78_997, 3, ["0x5"]],
+        [4, "SSTORE", 78_994, 22_100, ["0x5", "0x1"]],
+        [5, "PUSH1", 56_894, 3, []],
+        [7, "SLOAD", 56_891, 100, ["0x1"]],
+        [8, "POP", 56_791, 2, ["0x5"]],
+        [9, "PUSH1", 56_789, 3, []],
+        [11, "PUSH1", 56_786, 3, ["0x2a"]],
+        [13, "MSTORE", 56_783, 6, ["0x2a", "0x0"]],
+        [14, "PUSH1", 56_777, 3, []],
+        [16, "PUSH1", 56_774, 3, ["0x20"]],
+        [18, "RETURN", 56_771, 0, ["0x20", "0x0"]],
+    ]);
+    assert_eq!(json!(listed), expected);
+    let word = |value: u64| format!("0x{value:064x}");
+    let slots = json!({ word(1): word(5) });
+    for (at, log) in logs.iter().enumerate() {
+        let expected = if [2, 4].contains(&at) {
+            Some(&slots)
+        } else {
+            None
+        };
+        assert_eq!(log.get("storage"), expected, "{at}");
+        assert_eq!(log["depth"], 1);
+        assert_eq!(log.get("memory"), None);
+    }
+    assert_eq!(found["gas"], 100_000 - 56_771);
+    assert_eq!(found["failed"], false);
+    assert_eq!(found["returnValue"], word(42));
+    let options = json!({
+        "enableMemory": true, "disableStack": true, "disableStorage": true, "limit": 10
+    });
+    let first = trace(code, options);
+    let logs = first["structLogs"].as_array().unwrap();
+    assert_eq!(logs.len(), 10);
+    assert_eq!(logs[9]["memory"], json!([word(42)]));
+    for name in ["stack", "storage", "returnData", "refund", "error"] {
+        assert!(logs.iter().all(|log| log.get(name).is_none()), "{name}");
+    }
+    // A jump to no destination: what halts has no cost here.
+    let halted = trace("0x600056", json!({}));
+    assert_eq!(
+        halted["structLogs"][1],
+        json!({
+            "pc": 2, "op": "JUMP", "gas": 78_997, "gasCost": 0, "depth": 1, "stack": ["0x0"],
+            "error": "invalid jump destination",
+        })
+    );
+    assert_eq!(
+        (&halted["failed"], &halted["gas"]),
+        (&json!(true), &json!(100_000))
+    );
+    assert_eq!(halted["returnValue"], "0x");
+    let wrong = json!([{ "to": to }, "latest", { "limit": "many" }]);
+    served.refuses("debug_traceCall", wrong, -32602);
+    served.refuses("debug_traceBlockByNumber", json!(["0x5"]), -32000);
+}
+
+/// Instructions equal the ones of the node, which counts refunds by frame.
+#[test]
+fn instructions_are_those_of_the_node() {
+    let alike = |log: &Value| {
+        let mut log = log.clone();
+        let fields = log.as_object_mut().unwrap();
+        fields.remove("refund");
+        // The reasons of halts are in other words.
+        if let Some(error) = fields.get_mut("error") {
+            *error = true.into();
+        }
+        log
+    };
+    let mut steps = 0;
+    for name in ["small/v2", "dev-v2"] {
+        let Some(fixture) = fixtures::fixture(name) else {
+            return;
+        };
+        let served = Served::new(&fixture);
+        for line in fixture.lines("struct-logs") {
+            let found = served.result("debug_traceTransaction", json!([line["tx"]]));
+            let expected = &line["result"];
+            for field in ["gas", "failed", "returnValue"] {
+                assert_eq!(found[field], expected[field], "{}", line["label"]);
+            }
+            let logs = [&found, expected].map(|it| it["structLogs"].as_array().unwrap());
+            assert_eq!(logs[0].len(), logs[1].len(), "{}", line["label"]);
+            for (found, expected) in logs[0].iter().zip(logs[1]) {
+                assert_eq!(alike(found), alike(expected), "{}", line["label"]);
+                steps += 1;
+            }
+        }
+    }
+    assert!(steps > 40_000, "{steps}");
+}
+
+/// The instructions of the transactions of a chain agree with their receipts and calls.
+#[test]
+fn instructions_of_transactions_agree_with_receipts() {
+    let fixture = small();
+    let served = Served::new(&fixture);
+    let options = json!({ "enableReturnData": true });
+    let (mut steps, mut deepest, mut longest) = (0, 0, (0, Value::Null));
+    for line in fixture.lines("receipts").skip(1) {
+        for receipt in line["receipts"].as_array().unwrap() {
+            let hash = &receipt["transactionHash"];
+            let found = served.ask("debug_traceTransaction", &json!([hash, options]));
+            if found["error"]["code"] == -32005 {
+                // It has more instructions than an answer.
+                assert!(number(&receipt["gasUsed"]) > 200_000, "{hash}");
+                continue;
+            }
+            let found = &found["result"];
+            assert_eq!(
+                u128::from(found["gas"].as_u64().unwrap()),
+                number(&receipt["gasUsed"])
+            );
+            assert_eq!(found["failed"], receipt["status"] == "0x0", "{hash}");
+            let logs = found["structLogs"].as_array().unwrap();
+            for pair in logs.windows(2) {
+                let gas = |at: usize| pair[at]["gas"].as_u64().unwrap();
+                if pair[0]["depth"] == pair[1]["depth"] && pair[0].get("error").is_none() {
+                    let cost = pair[0]["gasCost"].as_u64().unwrap();
+                    // Calls without code give back their gas.
+                    assert!(gas(0) - cost <= gas(1), "{hash} {pair:?}");
+                }
+            }
+            steps += logs.len();
+            let depths = logs.iter().filter_map(|it| it["depth"].as_u64());
+            deepest = depths.chain([deepest]).max().unwrap();
+            if logs.len() > longest.0 {
+                longest = (logs.len(), hash.clone());
+            }
+        }
+    }
+    assert!(steps > 10_000 && deepest > 3, "{steps} {deepest}");
+    let served = Served::limited(&fixture, |limits| limits.rows = longest.0 - 1);
+    let params = json!([longest.1, {}]);
+    let (code, message) = served.error("debug_traceTransaction", params);
+    assert_eq!(code, -32005);
+    assert!(message.contains("`limit`"), "{message}");
+    served.result("debug_traceTransaction", json!([longest.1, { "limit": 5 }]));
+}
+
 /// The fields of a call that both forms have.
 fn reduced(trace: &Value) -> Value {
     let action = &trace["action"];

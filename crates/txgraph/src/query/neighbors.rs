@@ -4,10 +4,10 @@ use super::{retry::retry_on_reorg, transfers::Transfers};
 use crate::{Result, Selection, Source, select::selection_methods};
 use alloy_primitives::Address;
 use std::{
-    cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
     ops::ControlFlow,
 };
+use txgraph_analysis::{PairOrder, PairSettings, first_pairs};
 use txgraph_graph::{AmountSum, Asset, Merger, StoredEdge, scan};
 use txgraph_transfers::{
     BlockRange, BlockRanges, Direction, ScanReport, ScanRequest, SourceError, Transfer,
@@ -28,7 +28,7 @@ pub struct Neighbors<'s> {
 /// The edges between an address and its counterparties.
 #[derive(Clone, Debug)]
 pub struct NeighborEdges {
-    /// The edges with the most transfers; among equals, those whose last transfer is the newest.
+    /// The edges with the most transfers, in the order of [`PairOrder::Count`].
     pub edges: Vec<NeighborEdge>,
     /// The number of other edges.
     pub more: u64,
@@ -125,24 +125,15 @@ fn merged(
     let mut merger = Merger::default();
     let report = scan(from, request, |batch| merger.add(batch))?;
     let graph = merger.finish()?;
-    let mut edges: Vec<_> = graph.edges().map(|edge| graph.stored(&edge)).collect();
-    let strength = |edge: &StoredEdge| {
-        (
-            Reverse((edge.count, edge.last.0)),
-            edge.from,
-            edge.to,
-            edge.asset,
-        )
+    let edges: Vec<_> = graph.edges().map(|edge| graph.stored(&edge)).collect();
+    let total = edges.len();
+    let settings = PairSettings {
+        order: PairOrder::Count,
+        limit: Some(limit),
     };
-    if limit < edges.len() {
-        let more = edges.len() - limit;
-        edges.select_nth_unstable_by_key(limit, strength);
-        edges.truncate(limit);
-        edges.sort_unstable_by_key(strength);
-        return Ok((edges, more as u64, report));
-    }
-    edges.sort_unstable_by_key(strength);
-    Ok((edges, 0, report))
+    let edges = first_pairs(edges, &settings);
+    let more = (total - edges.len()) as u64;
+    Ok((edges, more, report))
 }
 
 /// Adds the first and the last transfer of each edge, with their times and transactions. They are

@@ -467,12 +467,6 @@ impl RethNode {
         })
     }
 
-    /// The rules of the chain, by its genesis hash or from the configured file.
-    fn rules(&self) -> Result<ChainRules> {
-        let file = self.config.chain.as_deref();
-        Ok(ChainRules::of_database(self.db(), file)?)
-    }
-
     /// Finds transfers inside of transactions by replay, on as many threads as scans use.
     pub(crate) fn internal(&self) -> Result<Internal<'_>> {
         Ok(Internal::new(

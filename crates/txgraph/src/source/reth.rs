@@ -11,6 +11,7 @@ use std::{
 use txgraph_nodedb::ChainFamily;
 use txgraph_nodedb::{DataDir, NodeDb};
 use txgraph_reader::{NodeSource, ScanOptions};
+use txgraph_replay::{ChainRules, NewestReplay};
 use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
 
 /// An index that is opened once, and again when it has changed. `None` before that; inside, `None`
@@ -29,9 +30,11 @@ pub(crate) struct RethNode {
     /// The index that new handles of the node answer from.
     #[cfg(feature = "index")]
     pub(crate) newest_index: Arc<NewestIndex>,
+    /// The rules of the chain, read once: a genesis file has a state whose root is computed.
+    rules: Arc<OnceLock<ChainRules>>,
     /// Executes the blocks that the node has stored without their state; `None` if the rules of
     /// the chain are not known. Shared by all queries, because it keeps the result.
-    pub(crate) newest: Arc<OnceLock<Option<Arc<txgraph_replay::NewestReplay>>>>,
+    pub(crate) newest: Arc<OnceLock<Option<Arc<NewestReplay>>>>,
     pub(crate) config: Config,
     pub(crate) control: RunControl,
     protected: ProtectedPaths,
@@ -56,23 +59,23 @@ impl RethNode {
             static_files: config.static_files.clone(),
             rocksdb: config.rocksdb.clone(),
         };
-        let db = NodeDb::open(&dir)?;
-        // A file of another chain is a mistake, also if a query can do without it.
-        if config.chain.is_some() && db.family() != ChainFamily::OpStack {
-            txgraph_replay::ChainRules::of_database(&db, config.chain.as_deref())?;
-        }
         let node = Self {
-            db: Arc::new(db),
+            db: Arc::new(NodeDb::open(&dir)?),
             source: OnceLock::new(),
             #[cfg(feature = "index")]
             index: OnceLock::new(),
             #[cfg(feature = "index")]
             newest_index: Arc::default(),
+            rules: Arc::default(),
             newest: Arc::default(),
             config: config.clone(),
             control: control.clone(),
             protected: ProtectedPaths::data_directory(&dir),
         };
+        // A file of another chain is a mistake, also if a query can do without it.
+        if config.chain.is_some() && node.db.family() != ChainFamily::OpStack {
+            node.rules()?;
+        }
         // So is the number of another chain.
         if node.config.chain_id.is_some() {
             node.source()?;
@@ -89,6 +92,7 @@ impl RethNode {
             index: OnceLock::new(),
             #[cfg(feature = "index")]
             newest_index: self.newest_index.clone(),
+            rules: self.rules.clone(),
             newest: self.newest.clone(),
             config: self.config.clone(),
             control: control.clone(),
@@ -99,6 +103,19 @@ impl RethNode {
     /// The database.
     pub(crate) const fn db(&self) -> &Arc<NodeDb> {
         &self.db
+    }
+
+    /// The rules of the chain, by its genesis hash or from the configured file.
+    ///
+    /// # Errors
+    ///
+    /// If they are not known.
+    pub(crate) fn rules(&self) -> Result<ChainRules> {
+        if let Some(rules) = self.rules.get() {
+            return Ok(rules.clone());
+        }
+        let rules = ChainRules::of_database(&self.db, self.config.chain.as_deref())?;
+        Ok(self.rules.get_or_init(|| rules).clone())
     }
 
     /// The scanner of the database, started at the first call.

@@ -61,7 +61,15 @@ fn transfers_are_those_of_a_naive_decoder() {
         let mut pages = Vec::new();
         for offset in (0..found.len()).step_by(97) {
             let page = get(&served, &format!("transfers?limit=97&offset={offset}"));
-            assert_eq!(page["more"], offset + 97 < found.len());
+            let more = offset + 97 < found.len();
+            assert_eq!(page["more"], more);
+            let skip = match offset {
+                0 => String::new(),
+                offset => format!(" | tail -n +{}", offset + 1),
+            };
+            let take = if more { " | head -n 97" } else { "" };
+            let command = format!("txgraph transfers -f jsonl{skip}{take}");
+            assert_eq!(page["command"], command);
             pages.extend(rows(&page, "transfers").clone());
         }
         assert_eq!(pages, found);
@@ -72,6 +80,8 @@ fn transfers_are_those_of_a_naive_decoder() {
         let mut last: Vec<_> = found[found.len() - 8..found.len() - 3].to_vec();
         last.reverse();
         assert_eq!(rows(&newest, "transfers"), &last);
+        let command = "txgraph transfers -f jsonl | tac | tail -n +4 | head -n 5";
+        assert_eq!(newest["command"], command);
         // By ends, token, amount and blocks.
         let (from, to) = (&found[40]["from"], &found[40]["to"]);
         let (from, to) = (from.as_str().unwrap(), to.as_str().unwrap());
@@ -152,7 +162,7 @@ fn neighbors_are_sums_of_transfers() {
         let answer = get(&served, &query);
         let edges = rows(&answer, "edges");
         assert_eq!(edges.len(), sums.len());
-        let mut before = u64::MAX;
+        let mut before = None;
         for edge in edges {
             let text = |name: &str| edge[name].as_str().unwrap().to_owned();
             let key = [text("from"), text("to"), text("token"), text("kind")];
@@ -160,8 +170,13 @@ fn neighbors_are_sums_of_transfers() {
             assert_eq!(edge["count"], *count);
             assert_eq!(text("amount"), sum.to_string());
             assert_eq!((&edge["first"], &edge["last"]), (first, last));
-            assert!(*count <= before, "the strongest first");
-            before = *count;
+            // In the order of the command.
+            let mut ends = key.clone();
+            // The native coin is the first.
+            ends[2] = ends[2].replace("native", "");
+            let place = (std::cmp::Reverse(*count), ends);
+            assert!(before < Some(place.clone()), "{before:?} {place:?}");
+            before = Some(place);
             assert!(answer["tokens"][text("token")].is_object());
         }
         let few = get(
@@ -170,6 +185,12 @@ fn neighbors_are_sums_of_transfers() {
         );
         assert_eq!(rows(&few, "edges"), &edges[..2]);
         assert_eq!(few["more"], edges.len() - 2);
+        assert_eq!(
+            few["command"],
+            format!(
+                "txgraph analyze pairs -r {BUSY} -d {direction} --order count --limit 2 -f json"
+            )
+        );
         assert!(!rows(&few, "incomplete").is_empty());
     }
 }

@@ -40,7 +40,7 @@ fn balances_are_those_of_the_node() {
     let usd = fixture.truth["tokens"]["usd6"]["address"].as_str().unwrap();
     let deployer = fixture.truth["accounts"]["deployer"].as_str().unwrap();
     let query = format!(
-        "module=account&action=tokenbalance&contractaddress={usd}&address={deployer}&tag=latest"
+        "module=account&action=tokenbalance&contractaddress={usd}&address={deployer}&Tag=Latest"
     );
     let found = served.query(&query)["result"].clone();
     let call = format!("0x70a08231{:0>64}", &deployer[2..]);

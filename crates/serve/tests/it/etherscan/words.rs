@@ -217,7 +217,7 @@ fn methods_are_actions_of_the_proxy() {
         served.result("eth_getTransactionReceipt", json!([hash]))
     );
     let token = fixture.truth["tokens"]["usd6"]["address"].as_str().unwrap();
-    let form = format!("module=proxy&action=eth_call&to={token}&data=0x313ce567&tag=latest");
+    let form = format!("module=proxy&action=eth_call&to={token}&data=0x313ce567&tag=LATEST");
     let kind = ("content-type", "application/x-www-form-urlencoded");
     let posted = served.send("POST", "/api", &[kind], &form).json();
     assert_eq!(posted["result"], format!("0x{:064x}", 6));

@@ -3,8 +3,8 @@
 use crate::{Capability, Error, ErrorKind, Result, Source};
 use alloy_primitives::{Address, Bytes, U256};
 use txgraph_abi::Method;
-use txgraph_evm::{Inspector, InvalidTransaction, Message, Outcome, Status, is_precompile};
-use txgraph_replay::{Simulate, StateOverrides, revert_reason};
+use txgraph_evm::{Inspector, Message, Outcome, Status, is_precompile};
+use txgraph_replay::{Simulate, Simulation, StateOverrides, revert_reason};
 
 /// The gas of a call without a limit of its own, as in nodes.
 const GAS: u64 = 50_000_000;
@@ -16,7 +16,6 @@ pub struct Call<'s> {
     source: &'s Source,
     block: Option<u64>,
     message: Message,
-    of_transaction: bool,
     overrides: StateOverrides,
 }
 
@@ -27,7 +26,6 @@ impl Source {
             source: self,
             block: None,
             overrides: StateOverrides::default(),
-            of_transaction: false,
             message: Message {
                 to: to.into(),
                 moves_value: true,
@@ -37,20 +35,19 @@ impl Source {
         }
     }
 
-    /// Lets `ask` execute transactions that are in no block, on the changed state at the end of `block`.
+    /// Lets `ask` execute transactions that are in no block, on the changed state at the end of a block.
     ///
     /// # Errors
     ///
     /// If there is no such state.
     pub fn simulate<T>(
         &self,
-        block: u64,
-        overrides: &StateOverrides,
+        simulation: &Simulation,
         ask: impl FnOnce(&mut dyn Simulate) -> T,
     ) -> Result<T> {
         let node = self.node(Capability::State)?;
-        let (_, answer) = node.at_end_of(Some(block), |replayer, block| {
-            replayer.simulate(block, overrides, ask)
+        let (_, answer) = node.at_end_of(Some(simulation.block), |replayer, _| {
+            replayer.simulate(simulation, ask)
         })?;
         Ok(answer)
     }
@@ -145,13 +142,6 @@ impl Call<'_> {
         self
     }
 
-    /// The limit also covers what a transaction pays before its first instruction, and init code has
-    /// the length limit of transactions.
-    pub const fn of_transaction(mut self) -> Self {
-        self.of_transaction = true;
-        self
-    }
-
     /// The block at whose end it is called; default: the newest with a state.
     pub const fn block(mut self, block: u64) -> Self {
         self.block = Some(block);
@@ -168,8 +158,7 @@ impl Call<'_> {
     ///
     /// # Errors
     ///
-    /// If there is no such state, and with [`Self::of_transaction`] if the limit is too low or the init
-    /// code too long. A call that reverts is not an error here.
+    /// If there is no such state. A call that reverts is not an error here.
     pub fn run(self) -> Result<CallResult> {
         self.inspected(None)
     }
@@ -181,20 +170,8 @@ impl Call<'_> {
     /// As [`Self::run`].
     pub fn inspected(self, inspector: Option<&mut dyn Inspector>) -> Result<CallResult> {
         let node = self.source.node(Capability::State)?;
-        let block = match self.block {
-            Some(block) => block,
-            None => super::newest(&node.state()?)?,
-        };
-        let message = match self.of_transaction {
-            true => {
-                let header = self.source.header(block)?;
-                let fork = node.rules()?.at(&header).fork;
-                self.message.of_transaction(fork).map_err(refused)?
-            }
-            false => self.message,
-        };
-        let (block, outcome) = node.at_end_of(Some(block), |replayer, block| {
-            replayer.call_if(&message, block, &self.overrides, inspector)
+        let (block, outcome) = node.at_end_of(self.block, |replayer, block| {
+            replayer.call_if(&self.message, block, &self.overrides, inspector)
         })?;
         let reason = match outcome.status {
             Status::Revert => revert_reason(&outcome.output),
@@ -206,13 +183,4 @@ impl Call<'_> {
             reason,
         })
     }
-}
-
-/// The error of a call that would be no transaction, in the words of nodes.
-fn refused(why: InvalidTransaction) -> Error {
-    let words = match why {
-        InvalidTransaction::InitCodeTooLarge { .. } => "max initcode size exceeded",
-        _ => "intrinsic gas too low",
-    };
-    Error::new(ErrorKind::Failed, format!("{words}: {why}"))
 }
