@@ -41,7 +41,7 @@ unset TXGRAPH_SOURCE TXGRAPH_DATADIR TXGRAPH_CLUSTER
 echo "millions,input,query,engine,run,seconds,cpu_seconds,work_bytes" >"$out/cluster.csv"
 trap 'scripts/cluster.sh down' EXIT
 
-# Every frontier goes to the cluster.
+# The driver reads no frontier from the lake itself.
 printf '[driver]\nlocal-frontier = 0\n' >"$TXGRAPH_CLUSTER_CONFIG"
 
 # cluster_cpu: the CPU time of the scheduler and the executors, in clock ticks.

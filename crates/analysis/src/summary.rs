@@ -333,19 +333,20 @@ impl SummaryCounts {
 
     /// Counts the edges of `graph`, and the pairs of assets that were counted without them.
     pub fn of_edges(graph: &MergedGraph, assets: &[Asset]) -> Self {
-        let mut counts = Vec::new();
-        if !assets.is_empty() {
-            counts = asset_counts(graph);
-            counts.retain(|counts| assets.contains(&counts.asset));
+        let mut pairs = vec![0; graph.assets.len()];
+        for edge in graph.edges() {
+            pairs[edge.asset as usize] += 1;
         }
-        let pairs = |counts: &AssetCounts| AssetCounts {
-            pairs: counts.pairs,
-            ..AssetCounts::none(counts.asset)
-        };
+        let counts = graph.assets.iter().zip(pairs);
+        let counts = counts.filter(|(asset, _)| assets.contains(asset));
+        let counts = counts.map(|(asset, pairs)| AssetCounts {
+            pairs,
+            ..AssetCounts::none(*asset)
+        });
         Self {
             pairs: graph.pairs().count() as u64,
             merged_edges: graph.edge_count() as u64,
-            assets: counts.iter().map(pairs).collect(),
+            assets: counts.collect(),
             ..Self::default()
         }
     }

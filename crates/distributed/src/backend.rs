@@ -48,7 +48,6 @@ pub struct Driver {
 impl fmt::Debug for Driver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Driver")
-            .field("engine", &self.engine)
             .field("input", &self.input)
             .finish_non_exhaustive()
     }

@@ -11,11 +11,11 @@ use crate::{
 };
 use ballista_core::{
     client::BallistaClient,
-    extension::SessionConfigExt,
+    extension::{SessionConfigExt, SessionConfigHelperExt},
     serde::protobuf::{
         CancelJobParams, CleanJobDataParams, ExecuteQueryParams, FailedJob, GetJobStatusParams,
-        KeyValuePair, PartitionLocation, SuccessfulJob, execute_query_params::Query,
-        execute_query_result, job_status, scheduler_grpc_client::SchedulerGrpcClient,
+        PartitionLocation, SuccessfulJob, execute_query_params::Query, execute_query_result,
+        job_status, scheduler_grpc_client::SchedulerGrpcClient,
     },
     utils::{GrpcClientConfig, create_grpc_client_endpoint},
     version,
@@ -25,6 +25,7 @@ use futures::StreamExt;
 use serde::Deserialize;
 use std::{
     collections::{HashMap, hash_map::Entry},
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 use tonic::transport::Channel;
@@ -38,6 +39,8 @@ const TASKS_INTERVAL: Duration = Duration::from_secs(1);
 const FETCH_ATTEMPTS: u8 = 3;
 const FETCH_PAUSE_MILLIS: u64 = 200;
 
+/// How long connections are used again, without a look whether executors can be reached.
+const CONNECTIONS_KEPT: Duration = Duration::from_secs(1);
 /// How long a lost executor may stay registered.
 const SETTLING_MAX: Duration = Duration::from_secs(60);
 
@@ -61,14 +64,24 @@ struct StageTask {
     status: serde_json::Value,
 }
 
+/// Open connections.
+struct Connections {
+    scheduler: Scheduler,
+    /// By id of the executor.
+    executors: HashMap<String, BallistaClient>,
+    /// When a job ended that used them.
+    used: Instant,
+}
+
 /// A cluster.
-#[derive(Debug)]
 pub(crate) struct Cluster {
     remote: Remote,
     settings: Settings,
     /// A name that no other driver has.
     session: String,
     config: SessionConfig,
+    /// The connections of the last job, if it succeeded.
+    last: Mutex<Option<Connections>>,
 }
 
 impl Cluster {
@@ -79,6 +92,7 @@ impl Cluster {
             settings,
             session: attempt(),
             config: session::config(partitions),
+            last: Mutex::default(),
         }
     }
 
@@ -108,6 +122,25 @@ impl Cluster {
         self.remote.unreachable(message)
     }
 
+    /// Connects to the scheduler, or takes connections that were used a moment ago.
+    async fn connections(&self, cancel: &CancelFlag) -> Result<Connections> {
+        let last = self
+            .last
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(last) = last.filter(|last| last.used.elapsed() < CONNECTIONS_KEPT) {
+            return Ok(last);
+        }
+        let scheduler = self.connect().await?;
+        tokio::task::block_in_place(|| self.reachable(cancel))?;
+        Ok(Connections {
+            scheduler,
+            executors: HashMap::new(),
+            used: Instant::now(),
+        })
+    }
+
     async fn connect(&self) -> Result<Scheduler> {
         let config = self.config.ballista_config();
         let url = format!("http://{}", self.remote.route()?);
@@ -129,21 +162,10 @@ impl Cluster {
     /// Submits a plan. Returns the id of its job.
     async fn submit(&self, scheduler: &mut Scheduler, job: &Job<'_>) -> Result<String> {
         let plan = encode_plan(&job.plan)?;
-        let entries = self.config.options().entries().into_iter();
-        let mut settings: Vec<_> = entries
-            .map(|entry| KeyValuePair {
-                key: entry.key,
-                value: entry.value,
-            })
-            .collect();
-        settings.retain(|pair| pair.key != ballista_core::config::BALLISTA_JOB_NAME);
-        settings.push(KeyValuePair {
-            key: ballista_core::config::BALLISTA_JOB_NAME.to_owned(),
-            value: Some(job.name.clone()),
-        });
+        let settings = self.config.clone().with_ballista_job_name(&job.name);
         let mut request = tonic::Request::new(ExecuteQueryParams {
             query: Some(Query::PhysicalPlan(plan)),
-            settings,
+            settings: settings.to_key_value_pairs(),
             session_id: self.session.clone(),
             operation_id: self.session.clone(),
         });
@@ -238,9 +260,10 @@ impl Cluster {
         &self,
         id: &str,
         locations: Vec<PartitionLocation>,
+        clients: &mut HashMap<String, BallistaClient>,
         cancel: &CancelFlag,
     ) -> Result<Vec<String>> {
-        let (mut reports, mut clients) = (Vec::new(), HashMap::new());
+        let mut reports = Vec::new();
         let mut locations: Vec<_> = locations
             .into_iter()
             .map(|location| {
@@ -299,14 +322,15 @@ impl Cluster {
 impl Engine for Cluster {
     fn execute(&self, job: &Job<'_>) -> Result<(String, Vec<String>)> {
         self.remote.runtime().block_on(async {
-            let mut scheduler = self.connect().await?;
-            tokio::task::block_in_place(|| self.reachable(job.cancel))?;
-            let id = self.submit(&mut scheduler, job).await?;
+            let mut open = self.connections(job.cancel).await?;
+            let id = self.submit(&mut open.scheduler, job).await?;
             tracing::debug!(job = id, name = job.name, "submitted");
-            let done = self.wait(&mut scheduler, &id, job).await?;
-            let locations = done.partition_location;
-            let reports = self.fetch(&id, locations, job.cancel).await?;
-            clean(&mut scheduler, &id).await;
+            let done = self.wait(&mut open.scheduler, &id, job).await?;
+            let (locations, clients) = (done.partition_location, &mut open.executors);
+            let reports = self.fetch(&id, locations, clients, job.cancel).await?;
+            clean(&mut open.scheduler, &id).await;
+            open.used = Instant::now();
+            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
             Ok((id, reports))
         })
     }

@@ -115,7 +115,7 @@ impl Steps for RunSteps<'_> {
 
     fn counts<C: DeserializeOwned>(&self, step: &Committed) -> Result<Vec<C>> {
         let chunks = step.step.chunks.iter();
-        let sections = chunks.flat_map(|chunk| step.sections(chunk));
+        let sections = chunks.flat_map(|chunk| step.sections(chunk, 0));
         sections.map(|section| decode_counts(&section?)).collect()
     }
 
@@ -124,7 +124,9 @@ impl Steps for RunSteps<'_> {
         step: &'a Committed,
     ) -> Vec<impl Iterator<Item = Result<Record<K, N, A>>> + 'a> {
         let tasks = step.step.chunks.iter();
-        tasks.map(|chunk| step.records::<K, N, A>(chunk)).collect()
+        tasks
+            .map(|chunk| step.records::<K, N, A>(chunk, 0))
+            .collect()
     }
 }
 

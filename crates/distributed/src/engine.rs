@@ -5,7 +5,7 @@ use datafusion::{
     physical_plan::{ExecutionPlan, ExecutionPlanProperties},
     prelude::SessionConfig,
 };
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 use txgraph_work::{CancelFlag, Progress, ProgressGuard};
 
 /// A plan whose tasks return reports, and how it is observed.
@@ -50,7 +50,7 @@ impl<'a> JobProgress<'a> {
 }
 
 /// Executes plans: a cluster, or this process.
-pub(crate) trait Engine: fmt::Debug + Send + Sync {
+pub(crate) trait Engine: Send + Sync {
     /// Executes a plan once. Returns the id of the job, and the reports of its tasks in the order of
     /// partitions.
     fn execute(&self, job: &Job<'_>) -> Result<(String, Vec<String>)>;

@@ -1,11 +1,14 @@
 //! An executor: Ballista's, with our codec, our functions, and a source of its own.
 
 use crate::{
-    Error, Result, serve, session,
+    Error, Result,
+    operator::PlanCodec,
+    serve, session,
     tls::{Tls, TlsArgs},
 };
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 use clap::Args;
+use datafusion::prelude::SessionConfig;
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     os::unix::process::CommandExt,
@@ -113,6 +116,7 @@ pub async fn run(args: &ExecutorArgs) -> Result<()> {
     // The scheduler sees the address of its own gate.
     let host_name = tls.as_ref().map(|_| args.listen.to_string());
     let endpoints = tls.as_ref().map(Tls::endpoints);
+    let functions = (&session::plain(SessionConfig::new())).into();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let config = ExecutorProcessConfig {
         bind_host: bind.to_string(),
@@ -128,8 +132,8 @@ pub async fn run(args: &ExecutorArgs) -> Result<()> {
         memory_pool_size: Some(args.memory),
         grpc_max_decoding_message_size: session::MESSAGE_BYTES_MAX,
         grpc_max_encoding_message_size: session::MESSAGE_BYTES_MAX,
-        override_physical_codec: Some(session::codec()),
-        override_function_registry: Some(Arc::new(session::registry())),
+        override_physical_codec: Some(Arc::new(PlanCodec::default())),
+        override_function_registry: Some(Arc::new(functions)),
         override_config_producer: endpoints.clone().map(session::tasks),
         override_create_grpc_client_endpoint: endpoints,
         ..ExecutorProcessConfig::default()

@@ -18,8 +18,8 @@
 //! interrupted continues after its last step.
 //!
 //! Modules, each using only those before it: error, tls, functions, engine, rows,
-//! settings, store, wire, parts, measure, serve, operator, run, chunks, table,
-//! session, remote, ballista, executor, local, scheduler, backend, chain, source, sql, output, driver.
+//! settings, store, wire, parts, measure, serve, session, operator, run, chunks, table,
+//! remote, ballista, executor, local, scheduler, backend, chain, source, sql, output, driver.
 
 mod backend;
 mod ballista;

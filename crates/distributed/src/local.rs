@@ -18,7 +18,6 @@ use txgraph_work::CancelFlag;
 const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Executes plans with DataFusion in this process.
-#[derive(Debug)]
 pub(crate) struct InProcess {
     session: SessionState,
     runtime: Runtime,

@@ -19,6 +19,7 @@ use crate::{
     parts::PartWriter,
     rows,
     serve::{self, Consumer},
+    session,
     wire::{self, Chunk, ChunkReport, Mode, Task},
 };
 use ballista_core::serde::BallistaPhysicalExtensionCodec;
@@ -238,7 +239,10 @@ pub(crate) fn encode_plan(plan: &Arc<dyn ExecutionPlan>) -> PlanResult<Vec<u8>> 
 
 fn read_plan(task: &Task, name: &str, context: &TaskContext) -> PlanResult<Arc<dyn ExecutionPlan>> {
     let plan = block_in_place(|| wire::object(&task.run, name)).map_err(failed)?;
-    PhysicalPlanNode::try_decode(&plan)?.try_into_physical_plan(context, &PlanCodec::default())
+    // Ballista copies the functions of a task: ours have none.
+    let state = session::state(context.session_config().clone())?;
+    PhysicalPlanNode::try_decode(&plan)?
+        .try_into_physical_plan(&TaskContext::from(&state), &PlanCodec::default())
 }
 
 /// Executes a partition of a plan, and writes its rows. If the plan divides them, the rows of each of

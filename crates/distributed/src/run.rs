@@ -396,33 +396,38 @@ impl Committed {
         }
     }
 
-    /// The first sections of a chunk: all rows for the driver are in them.
+    /// The sections of a chunk with this number. Most rows for the driver are in the first.
     pub(crate) fn sections<'a>(
         &'a self,
         of: &'a ChunkReport,
+        number: u32,
     ) -> impl Iterator<Item = Result<Bytes>> + 'a {
-        of.parts
-            .iter()
-            .flat_map(|part| parts::flattened(parts::read(&self.store, &self.folder, part, 0..1)))
+        let wanted = number..number + 1;
+        of.parts.iter().flat_map(move |part| {
+            let read = parts::read(&self.store, &self.folder, part, wanted.clone());
+            parts::flattened(read)
+        })
     }
 
-    /// The rows of a chunk.
+    /// The rows of sections of a chunk.
     pub(crate) fn records<'a, const K: usize, const N: usize, const A: usize>(
         &'a self,
         of: &'a ChunkReport,
+        number: u32,
     ) -> impl Iterator<Item = Result<Record<K, N, A>>> + 'a {
-        self.sections(of).flat_map(|section| {
+        self.sections(of, number).flat_map(|section| {
             let rows = section.and_then(|section| decode(&section));
             parts::flattened(rows.map(|rows| rows.into_iter().map(Ok)))
         })
     }
 
-    /// The transfers of a chunk.
+    /// The transfers in sections of a chunk.
     pub(crate) fn transfers<'a>(
         &'a self,
         of: &'a ChunkReport,
+        number: u32,
     ) -> impl Iterator<Item = Result<Transfer>> + 'a {
-        let records = self.records(of);
+        let records = self.records(of, number);
         records.map(|record: Result<TransferRecord>| rows::of_record(&record?))
     }
 

@@ -1,7 +1,9 @@
-//! The scheduler: Ballista's, with our codec and functions.
+//! The scheduler: Ballista's, with our codec.
 
 use crate::{
-    Error, Result, session,
+    Error, Result,
+    operator::PlanCodec,
+    session,
     tls::{Tls, TlsArgs},
 };
 use ballista_scheduler::{
@@ -62,8 +64,8 @@ pub async fn run(args: &SchedulerArgs) -> Result<()> {
         grpc_server_max_decoding_message_size: session::MESSAGE_BYTES_MAX,
         grpc_server_max_encoding_message_size: session::MESSAGE_BYTES_MAX,
         grpc_client_max_message_size: session::MESSAGE_BYTES_MAX,
-        override_physical_codec: Some(session::codec()),
-        override_session_builder: Some(Arc::new(session::state)),
+        override_physical_codec: Some(Arc::new(PlanCodec::default())),
+        override_session_builder: Some(Arc::new(|config| Ok(session::plain(config)))),
         ..SchedulerConfig::default()
     };
     let failed = |error: ballista_core::error::BallistaError| Error::Scheduler {

@@ -37,7 +37,7 @@ pub(crate) trait Consumer {
 const FOUND_MAX: usize = 1 << 18;
 
 /// Transfers of a chunk that a first scan keeps for the later scans of its search: about 5 MiB.
-const KEPT_MAX: usize = 1 << 16;
+pub(crate) const KEPT_MAX: usize = 1 << 16;
 
 /// The table of them.
 pub(crate) const KEPT: u32 = 1;
@@ -351,7 +351,7 @@ fn read(task: &Task, chunk: &Chunk, to: &dyn Consumer) -> Result<(), Stop> {
                 let records: Vec<_> = some.iter().map(rows::to_record).collect();
                 measure::write(&mut writer, KEPT, &records)?;
             }
-            (writer.finish()?, kept.is_some().into())
+            (writer.finish()?, kept.map(|all| all.len()).into())
         }
         Output::Merged(scan, mut tables) => {
             scan.finish(&mut tables)?;
@@ -463,7 +463,8 @@ fn first_scan(
     Ok(report)
 }
 
-fn is_wanted(request: &ScanRequest, one: &Transfer) -> bool {
+/// Whether a transfer that was kept is of the addresses of a request.
+pub(crate) fn is_wanted(request: &ScanRequest, one: &Transfer) -> bool {
     (request.filter).matches_ends(&one.from_address, &one.to_address)
 }
 
@@ -481,7 +482,7 @@ fn kept_scan(
     let step = measure::earlier(&store, first)?;
     let number = usize::try_from(chunk.number).unwrap_or(usize::MAX);
     let known = step.chunks.get(number);
-    let Some(known) = known.filter(|chunk| chunk.facts == true) else {
+    let Some(known) = known.filter(|chunk| chunk.facts.is_u64()) else {
         return Ok(None);
     };
     let mut found = Vec::new();

@@ -1,27 +1,21 @@
-//! Shared by driver, scheduler and executors: settings of plans, codec and
-//! functions.
+//! Shared by driver, scheduler and executors: settings of plans, and functions.
 
-use crate::{functions, operator::PlanCodec};
+use crate::functions;
 use ballista_core::{
     ConfigProducer,
     extension::{EndpointOverrideFn, SessionConfigExt},
-    registry::BallistaFunctionRegistry,
     utils::default_session_builder,
 };
 use datafusion::{
-    common::Result, execution::FunctionRegistry, execution::SessionState, prelude::SessionConfig,
+    common::Result,
+    execution::{FunctionRegistry, SessionState, SessionStateBuilder},
+    prelude::SessionConfig,
 };
-use datafusion_proto::physical_plan::PhysicalExtensionCodec;
 use std::sync::Arc;
 
 /// The largest message between the processes, in bytes. A plan contains a frontier of up to
 /// 65,536 addresses, and one row for each chunk.
 pub(crate) const MESSAGE_BYTES_MAX: u32 = 128 << 20;
-
-/// The codec of plans.
-pub(crate) fn codec() -> Arc<dyn PhysicalExtensionCodec> {
-    Arc::new(PlanCodec::default())
-}
 
 /// The settings of a plan. The scheduler does not change plans while they run: jobs with several stages then
 /// often never end after an executor is lost (Ballista issues 1986 and 2150).
@@ -44,6 +38,12 @@ pub(crate) fn tasks(endpoints: EndpointOverrideFn) -> ConfigProducer {
     })
 }
 
+/// The state of a session without functions, which takes less time. Plans that the scheduler and tasks of
+/// executors see are our operator only.
+pub(crate) fn plain(config: SessionConfig) -> SessionState {
+    SessionStateBuilder::new().with_config(config).build()
+}
+
 /// The state of a session, with our functions.
 pub(crate) fn state(config: SessionConfig) -> Result<SessionState> {
     let mut state = default_session_builder(config)?;
@@ -54,20 +54,4 @@ pub(crate) fn state(config: SessionConfig) -> Result<SessionState> {
         state.register_udf(function)?;
     }
     Ok(state)
-}
-
-/// The functions of executors.
-pub(crate) fn registry() -> BallistaFunctionRegistry {
-    let mut registry = BallistaFunctionRegistry::default();
-    for function in functions::aggregates() {
-        registry
-            .aggregate_functions
-            .insert(function.name().to_owned(), function);
-    }
-    for function in functions::scalars() {
-        registry
-            .scalar_functions
-            .insert(function.name().to_owned(), function);
-    }
-    registry
 }

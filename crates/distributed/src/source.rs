@@ -1,24 +1,26 @@
 //! Transfers from a cluster, as any other source of transfers.
 //!
 //! A request becomes a job, and its rows a step of the run. A search asks for one frontier after
-//! another, so it has a job for each hop. A run that is continued finds the steps that it
-//! finished, and asks for the others only.
+//! another, so it has a job for each hop, unless the first hop kept few transfers: the driver reads
+//! these, and a second job finds hashes. A run that is continued finds the steps that it finished,
+//! and asks for the others only.
 
 use crate::{
     Driver, Error, Result, chain, rows,
     run::Committed,
-    serve::KEPT,
+    serve::{KEPT, KEPT_MAX, is_wanted},
     wire::{Earlier, Mode, Request, SourceInfo, Task},
 };
 use alloy_primitives::B256;
 use std::{
     collections::BTreeMap,
+    fmt,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 use txgraph::{Backend, MeasureSettings, Measured, ProtectedPaths};
 use txgraph_transfers::{
-    Batch, BlockAnchor, BlockRange, ByFrontier, ChainInfo, ScanReport, ScanRequest, Sink,
-    SourceError, Transfer, TransferFilter, TransferSource, Wrapper,
+    AddressFilter, Batch, BlockAnchor, BlockRange, ByFrontier, ChainInfo, Direction, ScanReport,
+    ScanRequest, Sink, SourceError, Transfer, TransferFilter, TransferSource, Wrapper,
 };
 
 /// Answers requests with jobs on a cluster.
@@ -28,13 +30,18 @@ struct ClusterSource<'a> {
     local: Option<Box<dyn TransferSource + Sync + 'a>>,
     /// The steps with the rows of frontiers, for hashes and times.
     read: Mutex<Vec<Committed>>,
+    /// The last request that was answered from the transfers that a first scan kept, and this scan.
+    kept: Mutex<Option<(ScanRequest, Committed)>>,
+}
+
+/// A transaction, and the transfers of it that have no hash.
+type Wanted<'t> = BTreeMap<(u64, u32), Vec<&'t mut Transfer>>;
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ClusterSource<'_> {
-    fn lock_read(&self) -> MutexGuard<'_, Vec<Committed>> {
-        self.read.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the step with the rows of a request.
     fn step(&self, request: &ScanRequest, mode: Mode, inputs: Vec<Earlier>) -> Result<Committed> {
         // A later job for hashes would cost more than the hashes of some more transfers. A lake
@@ -79,43 +86,65 @@ impl ClusterSource<'_> {
         first: Option<&OnceLock<Committed>>,
         sink: &mut Sink<'_>,
     ) -> Result<ScanReport, SourceError> {
-        if let Some(local) = self.local(request) {
+        let explain = |what: &dyn fmt::Display| {
             let addresses = request.filter.touching.as_ref();
             let addresses = addresses.map_or(0, |touching| touching.addresses.len());
-            self.driver.explain(&format!(
-                "transfers of {addresses} addresses: {} in this process",
-                self.driver.input
-            ));
+            let line = format!("transfers of {addresses} addresses: {what} in this process");
+            self.driver.explain(&line);
+        };
+        if let Some(local) = self.local(request) {
+            explain(&self.driver.input);
             return local.scan(request, sink);
         }
         let (mode, inputs) = match first.map(OnceLock::get) {
+            Some(Some(first)) if are_few(first) => {
+                explain(&"rows of the first hop");
+                deliver(first, KEPT, |transfer| is_wanted(request, transfer), sink)?;
+                *lock(&self.kept) = Some((request.clone(), first.clone()));
+                return Ok(first.report());
+            }
             Some(None) => (Mode::FirstScan, Vec::new()),
             Some(Some(first)) => (Mode::Scan, vec![first.earlier(KEPT, false)]),
             None => (Mode::Scan, Vec::new()),
         };
         let step = self.step(request, mode, inputs)?;
-        deliver(&step, sink)?;
+        deliver(&step, 0, |_| true, sink)?;
         let report = step.report();
         if let Some(first) = first {
             first.get_or_init(|| step.clone());
         }
         if request.filter.touching.is_some() && self.local.is_none() {
-            self.lock_read().push(step);
+            lock(&self.read).push(step);
         }
         Ok(report)
     }
 }
 
-/// Passes the rows of a step to `sink`, in batches of whole blocks.
-fn deliver(step: &Committed, sink: &mut Sink<'_>) -> Result<(), SourceError> {
+/// Whether the driver reads what a first scan kept: all transfers that any hop can request, and few.
+fn are_few(first: &Committed) -> bool {
+    let chunks = first.step.chunks.iter();
+    let kept: Option<u64> = chunks.map(|chunk| chunk.facts.as_u64()).sum();
+    kept.is_some_and(|kept| kept <= KEPT_MAX as u64)
+}
+
+/// Passes wanted rows of a table of a step to `sink`, in batches of whole blocks.
+fn deliver(
+    step: &Committed,
+    table: u32,
+    is_wanted: impl Fn(&Transfer) -> bool,
+    sink: &mut Sink<'_>,
+) -> Result<(), SourceError> {
     for chunk in &step.step.chunks {
         // Those that were not passed on yet.
         let Some(mut blocks) = chunk.report.covered.span() else {
             continue;
         };
         let mut transfers: Vec<Transfer> = Vec::new();
-        for transfer in step.transfers(chunk) {
+        for transfer in step.transfers(chunk, table) {
             let transfer = transfer?;
+            if !is_wanted(&transfer) {
+                continue;
+            }
             let first = transfer.block_number;
             let is_new = (transfers.last()).is_some_and(|last| last.block_number < first);
             if is_new && transfers.len() >= rows::BATCH_ROWS {
@@ -130,6 +159,27 @@ fn deliver(step: &Committed, sink: &mut Sink<'_>) -> Result<(), SourceError> {
         }
         if sink(Batch { blocks, transfers }).is_break() {
             return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Fills in the hashes and times of transfers that a step has.
+fn fill(step: &Committed, wanted: &mut Wanted<'_>) -> Result<(), SourceError> {
+    for chunk in &step.step.chunks {
+        let is_wanted = chunk.report.covered.iter().any(|blocks| {
+            let keys = (blocks.first, 0)..=(blocks.last, u32::MAX);
+            wanted.range(keys).next().is_some()
+        });
+        if !is_wanted {
+            continue;
+        }
+        for known in step.transfers(chunk, 0) {
+            let known = known?;
+            for transfer in wanted.remove(&known.transaction()).unwrap_or_default() {
+                transfer.transaction_hash = known.transaction_hash;
+                transfer.block_timestamp = known.block_timestamp;
+            }
         }
     }
     Ok(())
@@ -153,28 +203,29 @@ impl TransferSource for ClusterSource<'_> {
         if let Some(local) = &self.local {
             return local.fill_hashes(transfers, anchors);
         }
-        let mut wanted: BTreeMap<(u64, u32), Vec<&mut Transfer>> = BTreeMap::new();
+        let mut wanted = Wanted::new();
         for transfer in transfers {
             let transaction = transfer.transaction();
             wanted.entry(transaction).or_default().push(transfer);
         }
-        for step in &*self.lock_read() {
-            for chunk in &step.step.chunks {
-                let is_wanted = chunk.report.covered.iter().any(|blocks| {
-                    let keys = (blocks.first, 0)..=(blocks.last, u32::MAX);
-                    wanted.range(keys).next().is_some()
-                });
-                if !is_wanted {
-                    continue;
-                }
-                for known in step.transfers(chunk) {
-                    let known = known?;
-                    for transfer in wanted.remove(&known.transaction()).unwrap_or_default() {
-                        transfer.transaction_hash = known.transaction_hash;
-                        transfer.block_timestamp = known.block_timestamp;
-                    }
-                }
-            }
+        for step in &*lock(&self.read) {
+            fill(step, &mut wanted)?;
+        }
+        let kept = lock(&self.kept).clone();
+        if let Some((mut request, first)) = kept.filter(|_| !wanted.is_empty()) {
+            // With all transfers of some addresses, as other hops.
+            let missing = wanted.values().flatten();
+            let touching = match request.filter.touching {
+                Some(AddressFilter {
+                    direction: Direction::In,
+                    ..
+                }) => AddressFilter::new(missing.map(|it| it.to_address), Direction::In),
+                _ => AddressFilter::new(missing.map(|it| it.from_address), Direction::Out),
+            };
+            request.filter.touching = Some(touching);
+            let step = self.step(&request, Mode::Scan, vec![first.earlier(KEPT, false)])?;
+            fill(&step, &mut wanted)?;
+            lock(&self.read).push(step);
         }
         match wanted.first_key_value() {
             None => Ok(()),
@@ -287,6 +338,7 @@ impl Backend for ClusterBackend {
             driver: &self.driver,
             local: lake.map(|lake| lake.transfer_source(filter)).transpose()?,
             read: Mutex::default(),
+            kept: Mutex::default(),
         }))
     }
 

@@ -64,7 +64,7 @@ pub(crate) fn query(
         driver.run.supersede(part)?;
     }
     let partitions = done.step.chunks.iter();
-    let sections = partitions.flat_map(|partition| done.sections(partition));
+    let sections = partitions.flat_map(|partition| done.sections(partition, 0));
     let batches = sections.map(|section| rows::of_ipc(&section?));
     for batch in std::iter::once(Ok(columns)).chain(batches) {
         if rows(batch?)?.is_break() {

@@ -100,7 +100,7 @@ pub(crate) enum Mode {
     /// are from what it kept, if it did.
     Scan,
     /// The same. The report covers the request without its frontier. Few transfers of all addresses are
-    /// kept as a table of their own: then the facts are `true`.
+    /// kept as a table of their own: then the facts are their number.
     FirstScan,
     /// The columns of transfers at these positions: a table for SQL.
     Rows(Vec<usize>),

@@ -65,46 +65,37 @@ impl<S: Steps<Error: From<SearchError>>> Measures<'_, S> {
         self.0.step(name, &stage, self.0.partitions(), &tables)
     }
 
-    /// Merges the results of a step until there is one, in the end by `last`.
-    fn merged(
-        &self,
-        name: &str,
-        mut of: S::Step,
-        each: &Stage,
-        last: &Stage,
-    ) -> Result<S::Step, S::Error> {
-        loop {
-            let tasks = self.0.tasks(&of);
-            let is_last = tasks <= FAN_IN;
-            let (name, stage) = match is_last {
-                true => (name.to_owned(), last),
-                false => (format!("merged {name}"), each),
-            };
-            let all = Table::new(&of, 0, Part::Tasks(FAN_IN));
-            let fewer = tasks.div_ceil(FAN_IN).max(1);
-            let next = self.0.step(&name, stage, fewer, &[all])?;
-            self.0.discard(&of)?;
-            if is_last {
-                return Ok(next);
-            }
-            of = next;
-        }
+    /// Does a step whose tasks merge the results of [`FAN_IN`] tasks each.
+    fn fewer(&self, name: &str, of: &S::Step, stage: &Stage) -> Result<S::Step, S::Error> {
+        let tasks = self.0.tasks(of).div_ceil(FAN_IN).max(1);
+        let all = Table::new(of, 0, Part::Tasks(FAN_IN));
+        let next = self.0.step(name, stage, tasks, &[all])?;
+        self.0.discard(of)?;
+        Ok(next)
     }
 
-    /// Merges the counts of a step.
-    fn count<C: DeserializeOwned>(
+    /// Merges the results of a step until they are of at most [`FAN_IN`] tasks.
+    fn merged(&self, name: &str, mut of: S::Step, merge: &Stage) -> Result<S::Step, S::Error> {
+        while self.0.tasks(&of) > FAN_IN {
+            of = self.fewer(&format!("merged {name}"), &of, merge)?;
+        }
+        Ok(of)
+    }
+
+    /// Adds up the counts of a step.
+    fn count<C: Default + DeserializeOwned>(
         &self,
         name: &str,
         of: S::Step,
         merge: &Stage,
-        last: &Stage,
+        mut add: impl FnMut(&mut C, C),
     ) -> Result<C, S::Error> {
-        let last = self.merged(name, of, merge, last)?;
-        let none = || -> SearchError {
-            let reason = "a measure has no counts";
-            SourceError::from(SourceFailure::new(FailureKind::Unreadable, reason)).into()
-        };
-        Ok(self.0.counts(&last)?.pop().ok_or_else(none)?)
+        let last = self.merged(name, of, merge)?;
+        let mut all = C::default();
+        for one in self.0.counts(&last)? {
+            add(&mut all, one);
+        }
+        Ok(all)
     }
 
     /// Weakly connected components.
@@ -117,10 +108,14 @@ impl<S: Steps<Error: From<SearchError>>> Measures<'_, S> {
         limit: Option<usize>,
     ) -> Result<Scanned<Components, S::Step>, S::Error> {
         let (forests, facts) = self.scan("forests", &Stage::Forest)?;
-        let last = Stage::Components(limit);
-        let found: Components =
-            self.count("components", forests.clone(), &Stage::MergeForests, &last)?;
-        let measure = found.with_shares();
+        let few = self.merged("components", forests.clone(), &Stage::MergeForests)?;
+        let last = self.fewer("components", &few, &Stage::Components(limit))?;
+        let none = || -> SearchError {
+            let reason = "a measure has no counts";
+            SourceError::from(SourceFailure::new(FailureKind::Unreadable, reason)).into()
+        };
+        let found = self.0.counts::<Components>(&last)?.pop();
+        let measure = found.ok_or_else(none)?.with_shares();
         Ok(Scanned {
             vertices: measure.vertices(),
             measure,
@@ -141,7 +136,8 @@ impl<S: Steps<Error: From<SearchError>>> Measures<'_, S> {
         let counts = self.divided("degrees", Stage::Degrees(hubs), &[(&vertices, 0)])?;
         self.0.discard(&vertices)?;
         let merge = Stage::MergeDegrees(hubs);
-        let counts: DegreeCounts = self.count("all degrees", counts, &merge, &merge)?;
+        let add = |all: &mut DegreeCounts, one| all.merge(one, hubs);
+        let counts = self.count("degrees", counts, &merge, add)?;
         Ok(Scanned {
             vertices: counts.vertices,
             measure: counts.finish(),
@@ -163,7 +159,7 @@ impl<S: Steps<Error: From<SearchError>>> Measures<'_, S> {
         let counted = self.divided("vertices", Stage::Degrees(0), &[(&first, 1)])?;
         if settings.limit.is_some() {
             let merge = Stage::MergePairs(settings.clone());
-            first = self.merged("first pairs", first, &merge, &merge)?;
+            first = self.merged("pairs", first, &merge)?;
         }
         let mut found = Vec::new();
         for record in self.0.rows(&first).into_iter().flatten() {
@@ -192,9 +188,10 @@ impl<S: Steps<Error: From<SearchError>>> Measures<'_, S> {
         settings: &SummarySettings,
     ) -> Result<Scanned<Summary, S::Step>, S::Error> {
         let merge = Stage::MergeSummary(settings.clone());
+        let add = |all: &mut SummaryCounts, one| all.merge(one, settings);
         let (edges, facts) = self.edges(EdgeRows::Sums)?;
         let assets = self.divided("assets", Stage::Assets(settings.clone()), &[(&edges, 1)])?;
-        let mut counts: SummaryCounts = self.count("all assets", assets, &merge, &merge)?;
+        let mut counts = self.count("assets", assets, &merge, add)?;
 
         let sides = Stage::Sides(counts.listed().collect());
         let sides = self.divided("sides of assets", sides, &[(&edges, 0)])?;
@@ -206,7 +203,7 @@ impl<S: Steps<Error: From<SearchError>>> Measures<'_, S> {
         let ranked = Stage::Ranked(settings.clone());
         let ranked = self.divided("ranks in assets", ranked, &[(&busiest, 1), (&busiest, 0)])?;
         self.0.discard(&busiest)?;
-        counts.merge(self.count("summary", ranked, &merge, &merge)?, settings);
+        counts.merge(self.count("summary", ranked, &merge, add)?, settings);
 
         (counts.transfers, counts.kinds) = (facts.transfers, facts.kinds);
         Ok(Scanned {

@@ -15,6 +15,9 @@ type VertexRecord = Record<ADDRESS, 5, 0>;
 /// Rows that are written at a time.
 const ROWS: usize = 1 << 13;
 
+/// Edges that are merged at a time: few enough to stay in the cache.
+const EDGES: usize = 1 << 10;
+
 /// Writes the rows of a table, each into the partition of the bytes that `by` returns.
 pub(super) fn scatter<const K: usize, const N: usize, const A: usize, const B: usize, T: Tables>(
     to: &mut T,
@@ -178,8 +181,8 @@ pub(super) fn graph<const K: usize, const N: usize, const A: usize, T: Tables>(
     let mut merger = Merger::default();
     let (mut edges, mut of) = (Vec::new(), 0);
     from.read(0, |task, record| {
-        // The blocks of a task are after the blocks of earlier tasks.
-        if task != of {
+        // The blocks of a task are after the blocks of earlier tasks. Rows with one number have none.
+        if task != of || (N == 1 && edges.len() == EDGES) {
             merger.add_stored(&edges)?;
             edges.clear();
             of = task;
