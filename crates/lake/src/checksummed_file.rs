@@ -1,7 +1,7 @@
 //! Files whose bytes are compared with checksums before they are used.
 
 use crate::{
-    error::{Result, damaged},
+    error::{Error, Result, damaged},
     store::Blob,
 };
 use bytes::Bytes;
@@ -10,10 +10,11 @@ use parquet::{
     file::reader::{ChunkReader, Length},
 };
 use std::{
+    fmt,
     io::{self, Read, Write},
     path::Path,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -32,6 +33,8 @@ struct Inner {
     checksums: Vec<u32>,
     /// One bit for each block that was compared.
     compared: Box<[AtomicU64]>,
+    /// Errors of reads for the Parquet reader, which passes on only their text.
+    failures: Mutex<Vec<Error>>,
 }
 
 impl CheckedFile {
@@ -47,12 +50,33 @@ impl CheckedFile {
         Ok(Self(Arc::new(Inner {
             blob,
             compared: compared.collect(),
+            failures: Mutex::default(),
             checksums,
         })))
     }
 
     pub(crate) fn path(&self) -> &Path {
         self.0.blob.path()
+    }
+
+    /// The error for one of the Parquet reader: a failed read of this file, else damage.
+    pub(crate) fn failure(&self, error: &dyn fmt::Display) -> Error {
+        let failed = self.failures().pop();
+        failed.unwrap_or_else(|| damaged(self.path(), error.to_string()))
+    }
+
+    fn failures(&self) -> MutexGuard<'_, Vec<Error>> {
+        let failures = self.0.failures.lock();
+        failures.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads bytes for the Parquet reader.
+    fn pass(&self, start: u64, length: usize) -> std::result::Result<Bytes, String> {
+        self.read(start, length).map_err(|error| {
+            let text = error.to_string();
+            self.failures().push(error);
+            text
+        })
     }
 
     /// Compares every block, also those that were compared before. Returns the CRC-32 of the
@@ -140,8 +164,7 @@ impl ChunkReader for CheckedFile {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
-        self.read(start, length)
-            .map_err(|error| ParquetError::External(Box::new(error)))
+        self.pass(start, length).map_err(ParquetError::General)
     }
 }
 
@@ -158,7 +181,7 @@ impl Read for Reading {
         let length = buffer
             .len()
             .min(usize::try_from(rest).unwrap_or(usize::MAX));
-        let bytes = self.file.read(self.at, length).map_err(io::Error::other)?;
+        let bytes = self.file.pass(self.at, length).map_err(io::Error::other)?;
         buffer[..length].copy_from_slice(&bytes);
         self.at += length as u64;
         Ok(length)

@@ -3,7 +3,7 @@
 
 use crate::{
     checksummed_file::CheckedFile,
-    error::{Error, Result, damaged, reading},
+    error::{Error, Result, damaged},
     schema::Table,
 };
 use alloy_primitives::Address;
@@ -83,7 +83,7 @@ impl TableFile {
     pub(crate) fn open(file: CheckedFile, table: Table, rows: u64) -> Result<Self> {
         let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
         let metadata = guarded(file.path(), || {
-            ArrowReaderMetadata::load(&file, options).map_err(|error| reading(file.path(), error))
+            ArrowReaderMetadata::load(&file, options).map_err(|error| file.failure(&error))
         })?;
         let damaged = |what: String| Err(damaged(file.path(), what));
         let expected = table.schema();
@@ -152,7 +152,7 @@ impl TableFile {
                 builder = builder.with_row_selection(selection);
             }
             let reader = builder.build();
-            reader.map_err(|error| reading(self.path(), error))
+            reader.map_err(|error| self.file.failure(&error))
         })?;
         Ok(Batches {
             table: self,
@@ -265,7 +265,7 @@ impl TableFile {
         };
         guarded(self.path(), || {
             let bloom = Sbbf::read_from_column_chunk(column, &self.file)
-                .map_err(|error| reading(self.path(), error))?;
+                .map_err(|error| self.file.failure(&error))?;
             if let Some(bloom) = bloom {
                 keys.retain(|key| !key.is_absent(&bloom));
             }
@@ -301,7 +301,7 @@ impl<'a> Iterator for Batches<'a> {
         };
         Some(match next {
             Ok(batch) => Ok(Batch { table, batch }),
-            Err(error) => Err(reading(table.path(), error)),
+            Err(error) => Err(table.file.failure(&error)),
         })
     }
 }
