@@ -136,6 +136,8 @@ impl TransferGraph {
             Direction::Both => false,
         };
         match vertex.expansion {
+            // Nothing was searched.
+            _ if self.hops == Some(0) => Some(EndReason::LastHop),
             _ if vertex.hop == 0 && vertex.blocks.is_none() => Some(EndReason::SilentRoot),
             Expansion::Expanded if !leads_nowhere => None,
             // The branch goes on at who gets what is swapped.
@@ -237,6 +239,10 @@ mod tests {
         assert_eq!(
             names(&ends(Direction::Out, Some(1), &unknown)),
             [silent.clone(), (EndReason::LastHop, vec![address("b")])]
+        );
+        assert_eq!(
+            names(&ends(Direction::Out, Some(0), &unknown)),
+            [(EndReason::LastHop, vec![address("a"), address("x")])]
         );
         assert_eq!(
             names(&ends(Direction::In, None, &unknown)),

@@ -112,8 +112,11 @@ pub(super) fn contracts_of(
     Ok(contracts(accounts.as_deref()))
 }
 
-/// The tokens of a filter that a graph does not contain.
+/// The tokens of a filter that a graph does not contain. Without hops, none was searched.
 pub(super) fn unseen(filter: &TransferFilter, graph: &TransferGraph) -> Unseen {
+    if graph.hops == Some(0) {
+        return Unseen::default();
+    }
     let mut queried = QueriedNames::of(filter);
     queried.see(graph.graph.edge_weights().map(|edge| &edge.transfer));
     queried.unseen()
