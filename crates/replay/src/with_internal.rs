@@ -200,6 +200,27 @@ fn of_blocks(request: &ScanRequest, blocks: BlockRanges) -> ScanRequest {
     }
 }
 
+/// Joins errors about missing blocks: a block is available if all parts of it are.
+fn one_error(checks: impl IntoIterator<Item = Result<(), SourceError>>) -> Result<(), SourceError> {
+    let mut gaps = None;
+    for error in checks.into_iter().filter_map(Result::err) {
+        let (mut missing, mut available): (Vec<_>, BlockRanges) = match error {
+            SourceError::Unavailable { missing, available } => (missing, available),
+            other => return Err(other),
+        };
+        if let Some((others, common)) = gaps {
+            missing.extend(others);
+            available = available.intersect(&common);
+        }
+        gaps = Some((missing, available));
+    }
+    let Some((mut missing, available)) = gaps else {
+        return Ok(());
+    };
+    missing.sort_by_key(|gap| gap.blocks);
+    Err(SourceError::Unavailable { missing, available })
+}
+
 /// Divides blocks into runs of at most [`RUN_BLOCKS`], each with as many ranges as fit.
 fn runs(blocks: &BlockRanges) -> Vec<BlockRanges> {
     let pieces = blocks.iter().flat_map(|range| range.chunks(RUN_BLOCKS));
@@ -263,14 +284,16 @@ impl<S: TransferSource> Wrapper for WithInternal<'_, S> {
 
     fn check_available(&self, request: &ScanRequest) -> Result<(), SourceError> {
         let [replayed, logged] = self.divide(request)?;
-        self.internal.check(&replayed)?;
-        let rest = request.blocks.subtract(&logged);
-        self.source
-            .check_available(&of_blocks(&without_internal(request), rest))?;
-        match logged.is_empty() {
-            true => Ok(()),
-            false => self.source.check_available(&of_blocks(request, logged)),
-        }
+        let rest = of_blocks(&without_internal(request), request.blocks.subtract(&logged));
+        let checks = [
+            self.internal.check(&replayed),
+            self.source.check_available(&rest),
+            match logged.is_empty() {
+                true => Ok(()),
+                false => self.source.check_available(&of_blocks(request, logged)),
+            },
+        ];
+        one_error(checks)
     }
 
     fn hubs(&self, request: &ScanRequest, degree_max: u32) -> Result<Vec<Address>, SourceError> {
