@@ -1,24 +1,14 @@
 //! Files that users write: CSV with a header line, the columns in any order.
 
-use crate::{Error, Result, text::printable_short};
+use crate::text::printable_short;
 use csv::{Position, Reader, ReaderBuilder, StringRecord, Trim};
-use std::{fs, path::Path};
 
 /// Characters of the reason why a file is refused.
 pub(crate) const REASON_CHARS: usize = 300;
 
-/// Reads a text file. `parse` returns the reason why it is refused.
-pub(crate) fn load<T>(path: &Path, parse: impl FnOnce(&str) -> Result<T, String>) -> Result<T> {
-    let bytes = fs::read(path).map_err(|source| Error::Io {
-        path: path.into(),
-        source,
-    })?;
-    let text = std::str::from_utf8(&bytes).map_err(|error| format!("not UTF-8: {error}"));
-    text.and_then(parse).map_err(|reason| Error::WrongFile {
-        path: path.into(),
-        // It may quote the file.
-        reason: printable_short(&reason, REASON_CHARS),
-    })
+/// A reason why a file is refused, which may quote the file.
+pub(crate) fn shown(reason: &str) -> String {
+    printable_short(reason, REASON_CHARS)
 }
 
 /// Rows below a header line.

@@ -99,14 +99,6 @@ pub enum Error {
     /// The threads that format could not be started.
     #[error(transparent)]
     Threads(#[from] txgraph_work::ThreadsError),
-    /// A token list or a file of prices is invalid.
-    #[error("{}: {reason}", path.display())]
-    WrongFile {
-        /// The file.
-        path: PathBuf,
-        /// The entry or the line, and the reason.
-        reason: String,
-    },
     /// The graph has too many vertices or edges for a readable drawing.
     #[error("{count} {what} are too many to draw (limit {limit})")]
     TooLargeToDraw {

@@ -1,12 +1,12 @@
 //! Prices of tokens, which make amounts of different tokens comparable in pictures.
 
 use crate::{
-    Result, TokenList,
-    csv_file::{CsvFile, load},
+    TokenList,
+    csv_file::{CsvFile, shown},
     decimal::to_f64,
 };
 use alloy_primitives::Address;
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 use txgraph_graph::{AmountSum, Asset};
 
 /// The prices of tokens in one common unit, for one whole unit of each token.
@@ -19,19 +19,19 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// Reads a CSV file with a header line that has `token` and `price`; other columns are ignored.
+    /// Reads CSV with a header line that has `token` and `price`; other columns are ignored.
     /// A token is an address, a symbol, or `eth` or `native`. A price applies to one whole unit (to
     /// one item, for ERC-721 and ERC-1155), in the same unit for all tokens.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or if a row has no token or no price.
-    pub fn load(path: &Path) -> Result<Self> {
-        load(path, Self::parse)
+    /// If a row has no token or no price: the reason, with the line.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        Self::parse_rows(text).map_err(|reason| shown(&reason))
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
-        let file = CsvFile::new(text.trim_start_matches('\u{FEFF}'), Some(b'#'))?;
+    fn parse_rows(text: &str) -> Result<Self, String> {
+        let file = CsvFile::new(text, Some(b'#'))?;
         let needed = |names: &[&str]| file.needed(names, "be token,price");
         let token = needed(&["token", "address", "token_address"])?;
         let price = needed(&["price"])?;

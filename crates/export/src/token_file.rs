@@ -1,12 +1,12 @@
-//! Token lists in files: JSON and CSV.
+//! Token lists as text: JSON and CSV.
 
 use crate::{
-    ClaimedMetadata, Result, Token, TokenList,
-    csv_file::{CsvFile, load},
+    ClaimedMetadata, Token, TokenList,
+    csv_file::{CsvFile, shown},
 };
 use alloy_primitives::Address;
 use serde::Deserialize;
-use std::{collections::BTreeMap, path::Path, str::FromStr};
+use std::{collections::BTreeMap, str::FromStr};
 
 #[derive(Deserialize)]
 struct JsonList {
@@ -33,22 +33,22 @@ struct JsonNames {
 }
 
 impl TokenList {
-    /// Reads a Uniswap token list (JSON), the output of `txgraph token --json`, or a CSV file with a
+    /// Reads a Uniswap token list (JSON), the output of `txgraph token --json`, or CSV with a
     /// header line of `address,symbol,decimals` and optionally `chain_id`, in any order; other columns
     /// are ignored. Without `chain_id` a token counts for every chain. Rows without decimals are left
     /// out. The output of `txgraph token` has the claims of the contracts themselves: any contract can
     /// claim any symbol.
-    pub fn load(path: &Path) -> Result<Self> {
-        load(path, Self::parse)
-    }
-
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let text = text.trim_start_matches('\u{FEFF}');
-        if text.trim_start().starts_with(['{', '[']) {
+    ///
+    /// # Errors
+    ///
+    /// The reason why the text is refused, with its entry or line.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let list = if text.trim_start().starts_with(['{', '[']) {
             Self::parse_json(text)
         } else {
             Self::parse_csv(text)
-        }
+        };
+        list.map_err(|reason| shown(&reason))
     }
 
     fn parse_json(text: &str) -> Result<Self, String> {
@@ -123,9 +123,8 @@ fn number<T: FromStr>(text: &str, what: &str) -> Result<T, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Error, csv_file::REASON_CHARS, tokens::SYMBOL_CHARS};
+    use crate::{csv_file::REASON_CHARS, tokens::SYMBOL_CHARS};
     use alloy_primitives::address;
-    use std::fs;
     use txgraph_graph::{AmountSum, Asset};
     use txgraph_transfers::TokenStandard;
 
@@ -156,7 +155,7 @@ mod tests {
         .unwrap();
         assert_eq!(list.lookup(1, USDC), Some(&token));
         assert_eq!(list.lookup(5, USDC), None);
-        let rows = "\u{FEFF}symbol,name,address,decimals,total_supply\n\
+        let rows = "symbol,name,address,decimals,total_supply\n\
                     USDC,\"USD Coin\",0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48,6,9\n\
                     ???,,0x0000000000000000000000000000000000000001,,\n";
         let list = TokenList::parse(rows).unwrap();
@@ -256,8 +255,6 @@ mod tests {
 
     #[test]
     fn messages_about_a_list_are_printable_and_bounded() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("tokens.csv");
         let hostile = format!("\u{1b}[31m\u{202e}{}", "z".repeat(1_000_000));
         for text in [
             format!("address,symbol,decimals\n{hostile},A,6\n"),
@@ -268,10 +265,7 @@ mod tests {
             ),
             format!(r#"{{"tokens":"{}"}}"#, hostile.replace('\u{1b}', "\\u001b")),
         ] {
-            fs::write(&path, text).unwrap();
-            let Err(Error::WrongFile { reason, .. }) = TokenList::load(&path) else {
-                panic!("refused");
-            };
+            let reason = TokenList::parse(&text).unwrap_err();
             assert!(reason.chars().count() <= REASON_CHARS, "{}", reason.len());
             assert_eq!(crate::printable(&reason), reason);
         }

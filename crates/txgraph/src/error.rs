@@ -110,6 +110,9 @@ impl Error {
     pub fn io(path: &Path, error: io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::BrokenPipe => ErrorKind::BrokenPipe,
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                return txgraph_export::Error::NoSpace { path: path.into() }.into();
+            }
             _ => ErrorKind::Failed,
         };
         Self::new(kind, path.display().to_string()).because(error)
@@ -278,7 +281,9 @@ impl From<txgraph_era::Error> for Error {
         let hint = match error {
             Era::UnknownChain { .. } => Some(Hint::NameChainId),
             Era::Exists { .. } => Some(Hint::Overwrite),
-            Era::ChainContradicts { .. } if error.is_configured() => Some(Hint::DropChainId),
+            Era::ChainContradicts { .. } if error.is_configured() => {
+                Some(Hint::DropSetting("chain-id"))
+            }
             _ => None,
         };
         let ours = Self::from(SourceError::from(SourceFailure::from(error)));
@@ -307,7 +312,7 @@ impl From<txgraph_rpc::Error> for Error {
         let is_configured = matches!(error, txgraph_rpc::Error::WrongChain { .. });
         let ours = Self::from(SourceError::from(error));
         if is_configured {
-            ours.with_hint(Hint::DropChainId)
+            ours.with_hint(Hint::DropSetting("chain-id"))
         } else {
             ours
         }
@@ -324,7 +329,7 @@ impl From<txgraph_reader::Error> for Error {
                 Self::usage(error.to_string()).with_hint(Hint::NameChainId)
             }
             Reader::ChainIdContradicts { .. } => {
-                Self::usage(error.to_string()).with_hint(Hint::DropChainId)
+                Self::usage(error.to_string()).with_hint(Hint::DropSetting("chain-id"))
             }
             Reader::Options(_) => Self::usage(error.to_string()),
             other => Self::new(ErrorKind::Failed, other.to_string()),

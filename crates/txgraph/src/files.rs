@@ -7,6 +7,14 @@ use std::{fs::File, io::Read, path::Path, string::FromUtf8Error};
 /// Bytes that are read of a configuration or a saved query at most.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 
+/// Bytes that are read of a list at most: some hundred thousand labels, or 1.5 million addresses.
+const LIST_BYTES_MAX: u64 = 64 << 20;
+
+/// Reads a list: of addresses, blocks, labels, tokens or prices.
+pub(crate) fn read_list(path: &Path) -> Result<String> {
+    read_text_of(path, LIST_BYTES_MAX)
+}
+
 /// Reads a configuration or a saved query.
 pub(crate) fn read_text(path: &Path) -> Result<String> {
     read_text_of(path, TEXT_BYTES_MAX)
@@ -14,7 +22,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
 
 /// Reads a file of text. A file that is larger or is no text is a usage error, like every other content
 /// that cannot be read.
-pub(crate) fn read_text_of(path: &Path, bytes_max: u64) -> Result<String> {
+fn read_text_of(path: &Path, bytes_max: u64) -> Result<String> {
     let failed = |error| Error::io(path, error);
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(failed)?;

@@ -2,7 +2,7 @@
 
 use crate::{
     Error, Result,
-    files::read_text_of,
+    files::read_list,
     grammar::{Checksum, parse_address},
 };
 use alloy_primitives::Address;
@@ -11,9 +11,6 @@ use std::{
     path::{Path, PathBuf},
 };
 use txgraph_labels::{DecodeError, Decoded, FORMATS, Labels, Reader, decode};
-
-/// Bytes that are read of a file at most: some hundred thousand labels.
-const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// Extensions of the files that are read of a directory.
 const EXTENSIONS: [&str; 5] = ["csv", "json", "yaml", "yml", "txt"];
@@ -98,7 +95,7 @@ fn name(path: &Path) -> String {
 }
 
 fn read(path: &Path, checksum: Checksum, chain_id: u64) -> Result<Decoded> {
-    let text = read_text_of(path, FILE_BYTES_MAX)?;
+    let text = read_list(path)?;
     let reader = Reader {
         file: &name(path),
         chain_id,

@@ -2,15 +2,12 @@
 
 use crate::{
     BlockSpec, Error, Result,
-    files::read_text_of,
+    files::read_list,
     grammar::{Checksum, parse_address, parse_blocks},
 };
 use alloy_primitives::{Address, map::AddressHashSet};
 use std::path::Path;
 use txgraph_transfers::{TokenFilter, WrappedNative};
-
-/// Bytes that are read of a list at most: about 1.5 million addresses.
-const LIST_BYTES_MAX: u64 = 64 << 20;
 
 /// Calls `each` for every value of a list. `@FILE` stands for the first column of a file:
 /// one value per line, or CSV. Empty lines, lines that start with `#`, and a first line
@@ -123,7 +120,7 @@ impl Row {
 }
 
 fn for_each_row(path: &Path, mut each: impl FnMut(Row) -> Result<()>) -> Result<()> {
-    let text = read_text_of(path, LIST_BYTES_MAX)?;
+    let text = read_list(path)?;
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)

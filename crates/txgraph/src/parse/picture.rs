@@ -1,6 +1,6 @@
 //! Options of pictures as they are written.
 
-use crate::{Error, Result, grammar::text};
+use crate::{Error, Result, files::read_list, grammar::text};
 use serde::{Deserialize, Serialize};
 use std::{fmt::Display, path::Path, str::FromStr};
 use txgraph_export::{Drawing, Prices};
@@ -32,7 +32,10 @@ impl Picture {
             fold: given(self.fold.as_ref())?.unwrap_or_default(),
             link: given(self.link.as_ref())?,
             prices: match &self.prices {
-                Some(path) => Some(Prices::load(Path::new(path))?),
+                Some(path) => {
+                    let prices = Prices::parse(&read_list(Path::new(path))?);
+                    Some(prices.map_err(|reason| Error::usage(reason).at(path))?)
+                }
                 None => None,
             },
             ..Drawing::default()

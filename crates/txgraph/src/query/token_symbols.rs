@@ -1,7 +1,7 @@
 //! Symbols and decimals of tokens: from lists, from the table of well-known tokens, else from what
 //! the contracts claim on the state of the node.
 
-use crate::{Capability, Error, Result, Source};
+use crate::{Capability, Error, Result, Source, files::read_list};
 use alloy_primitives::Address;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -58,7 +58,8 @@ impl Source {
         };
         let mut all: Option<TokenList> = None;
         for path in paths {
-            let list = TokenList::load(path)?;
+            let list = TokenList::parse(&read_list(path)?);
+            let list = list.map_err(|reason| Error::usage(reason).at(path.display()))?;
             match &mut all {
                 None => all = Some(list),
                 Some(all) => all.merge(list).map_err(|reason| {
