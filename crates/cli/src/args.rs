@@ -13,8 +13,8 @@ use std::{
     path::{Path, PathBuf},
 };
 use txgraph::{
-    AnalysisFormat, AnalysisOutput, Config, Direction, Error, GraphFormat, Hops, IndexChoice, Kind,
-    SourceSpec, TableFormat, TokenStandard,
+    AnalysisFormat, AnalysisOutput, Config, Direction, Error, GraphFormat, Hint, Hops, IndexChoice,
+    Kind, SourceSpec, TableFormat, TokenStandard,
     parse::{Output, check_min_value, parse_size, parse_token_id},
 };
 
@@ -187,6 +187,24 @@ impl Global {
             token_list: None,
         };
         Config::resolve(flags, node.config.as_deref())
+    }
+
+    /// The configuration file, if there is one.
+    pub(crate) fn config_file(&self) -> Option<PathBuf> {
+        Config::file(self.node.config.as_deref())
+    }
+
+    /// An error whose hint names the configuration file, if that has the setting to leave out.
+    pub(crate) fn with_origin(&self, error: Error) -> Error {
+        let name = match error.hint {
+            Some(Hint::DropSetting(name @ "chain-id")) if self.node.chain_id.is_none() => name,
+            Some(Hint::DropSetting(name @ "check-roots")) if !self.run.check_roots => name,
+            _ => return error,
+        };
+        match self.config_file() {
+            Some(file) => error.hint(format!("remove `{name}` from {}", file.display())),
+            None => error,
+        }
     }
 }
 

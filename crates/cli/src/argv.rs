@@ -1,8 +1,139 @@
 //! Arguments as text: rewritten before they are parsed, made again from what was parsed, and
-//! quoted for a shell.
+//! quoted for a shell; and the files that they name.
 
+use crate::args::Global;
 use clap::{Arg, ArgAction, ArgMatches, Command, parser::ValueSource};
-use std::ffi::OsString;
+use serde_json::{Map, Value};
+use std::{
+    ffi::{OsStr, OsString},
+    fs,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+use txgraph::{ProtectedPaths, Result};
+
+/// Arguments whose values are files that are read, or directories of them.
+const READ: [&str; 15] = [
+    "abi",
+    "bundle",
+    "chain",
+    "config",
+    "file",
+    "labels",
+    "overrides",
+    "paths",
+    "prices",
+    "program",
+    "reference",
+    "state",
+    "stop_at",
+    "token_file",
+    "token_list",
+];
+
+/// Arguments whose values are files that are written.
+const WRITTEN: [&str; 4] = ["output", "stats", "trace", "vertices"];
+
+/// The files that a command line or a saved query names.
+#[derive(Debug, Default)]
+pub(crate) struct Files {
+    pub(crate) read: Vec<PathBuf>,
+    written: Vec<PathBuf>,
+}
+
+impl Files {
+    /// The files of a command line, also of its subcommands.
+    pub(crate) fn of(command: &Command, matches: &ArgMatches) -> Self {
+        let mut files = Self::default();
+        for arg in command.get_arguments() {
+            let id = arg.get_id().as_str();
+            if WRITTEN.contains(&id) {
+                // As they were parsed, because a folder of outputs may have been added.
+                if let Ok(Some(paths)) = matches.try_get_many::<PathBuf>(id) {
+                    files.written.extend(paths.cloned());
+                }
+                continue;
+            }
+            let values = matches.try_get_raw(id).ok().flatten();
+            for value in values.into_iter().flatten() {
+                files.add(id, value);
+            }
+        }
+        if let Some((name, inner)) = matches.subcommand()
+            && let Some(command) = command.find_subcommand(name)
+        {
+            let Self { read, written } = Self::of(command, inner);
+            files.read.extend(read);
+            files.written.extend(written);
+        }
+        files
+    }
+
+    /// The files of a saved query.
+    pub(crate) fn of_options(options: &Map<String, Value>) -> Self {
+        let mut files = Self::default();
+        for (name, value) in options {
+            let values = match value {
+                Value::Array(values) => values,
+                one => std::slice::from_ref(one),
+            };
+            for value in values.iter().filter_map(Value::as_str) {
+                files.add(&name.replace('-', "_"), OsStr::new(value));
+            }
+        }
+        files
+    }
+
+    fn add(&mut self, id: &str, value: &OsStr) {
+        if WRITTEN.contains(&id) {
+            self.written.push(value.into());
+            return;
+        }
+        let items = value.as_bytes().split(|byte| *byte == b',');
+        let lists = items.filter_map(|item| item.trim_ascii().strip_prefix(b"@"));
+        self.read
+            .extend(lists.map(|list| PathBuf::from(OsStr::from_bytes(list))));
+        if READ.contains(&id) {
+            self.read.push(value.into());
+        }
+    }
+
+    /// Refuses to write a file that is read, or one in the data directory.
+    pub(crate) fn check(&self, global: &Global) -> Result<()> {
+        let written = self.written.iter().filter(|path| path.as_os_str() != "-");
+        let written: Vec<_> = written.collect();
+        if written.is_empty() {
+            return Ok(());
+        }
+        // The command says what is wrong with a configuration.
+        let config = global.config().unwrap_or_default();
+        let mut protected = config.protected_paths();
+        // A directory of a source also has other files. The source names its own when it is open.
+        let sources = config.source.iter().chain(&config.joined);
+        let sources = sources.map(|source| PathBuf::from(source.location()));
+        let sources = sources.filter(|path| path.is_file());
+        let configured = [global.config_file(), config.chain, config.token_list];
+        let configured = configured.into_iter().flatten().chain(sources);
+        for path in configured.chain(self.read.iter().cloned()) {
+            protected.add(&ProtectedPaths::files(files_in(&path)));
+        }
+        written
+            .into_iter()
+            .try_for_each(|path| protected.check(path))
+    }
+}
+
+/// A file, or the files of a directory that are read. Pipes and devices are not replaced.
+fn files_in(path: &Path) -> Vec<PathBuf> {
+    let is_read = |path: &PathBuf| {
+        let extension = path.extension().and_then(OsStr::to_str);
+        extension.is_some_and(|word| ["csv", "json", "yaml", "yml", "txt"].contains(&word))
+    };
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    let entries = entries.map(|entry| entry.path()).filter(is_read);
+    let paths = std::iter::once(path.to_path_buf()).chain(entries);
+    paths.filter(|path| path.is_file()).collect()
+}
 
 /// Lets `--blocks` take several values, as in cryo, some of which start with a minus:
 /// `-b -1000: 5M:6M` becomes `--blocks=-1000: --blocks=5M:6M`.

@@ -23,7 +23,10 @@ pub(crate) fn hint_text(hint: &Hint) -> Cow<'_, str> {
              call` prints their calls"
         }
         Hint::NameChainId => "pass --chain-id",
-        Hint::DropChainId => "leave --chain-id out",
+        Hint::DropSetting(name @ ("static-files" | "rocksdb")) => {
+            return Cow::Owned(format!("leave --datadir.{name} out"));
+        }
+        Hint::DropSetting(name) => return Cow::Owned(format!("leave --{name} out")),
         Hint::NameChainFile => {
             "pass the genesis file of the chain with --chain FILE, or copy it to genesis.json in the data \
              directory"

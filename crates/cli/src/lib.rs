@@ -32,12 +32,18 @@ mod transfer_tables;
 mod units;
 
 use args::Global;
+use argv::Files;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use cluster::ClusterArgs;
 use commands::Context;
-use output::Terminal;
+use output::{Terminal, check_stdout, stdout_error};
 use stats::StatsFile;
-use std::{ffi::OsString, process::ExitCode, time::Duration};
+use std::{
+    ffi::OsString,
+    io::{self, Write},
+    process::ExitCode,
+    time::Duration,
+};
 use txgraph::{Error, Result, parse::Options};
 
 pub use cluster::{Cluster, ClusterQuery};
@@ -64,6 +70,9 @@ struct Cli {
     /// The options of every command, as they were given.
     #[arg(skip)]
     shared: Vec<String>,
+    /// The files that are named.
+    #[arg(skip)]
+    files: Files,
 }
 
 #[derive(Debug, Subcommand)]
@@ -206,16 +215,27 @@ pub fn run(args: impl IntoIterator<Item = OsString>, cluster: Option<&dyn Cluste
     let args: Vec<OsString> = args.into_iter().collect();
     let cli = match parse(&args) {
         Ok(cli) => cli,
-        // Help and version end here too, with status 0.
-        Err(error) => error.exit(),
+        Err(error) if error.use_stderr() => error.exit(),
+        Err(help) => return ended(print_help(&help)),
     };
-    match answer(cli, args.get(1..).unwrap_or_default(), cluster) {
+    ended(answer(cli, args.get(1..).unwrap_or_default(), cluster))
+}
+
+fn ended(done: Result<()>) -> ExitCode {
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             report(&error);
             exit_code(error.kind)
         }
     }
+}
+
+/// Prints the help or the version.
+fn print_help(help: &clap::Error) -> Result<()> {
+    check_stdout()?;
+    let printed = help.print().and_then(|()| io::stdout().flush());
+    printed.map_err(stdout_error)
 }
 
 /// Parses a command line.
@@ -231,11 +251,13 @@ fn parse(args: &[OsString]) -> clap::error::Result<Cli> {
     }
     let name = matches.subcommand_name().unwrap_or_default().to_owned();
     let shared = argv::given(&command, &matches, clap::Arg::is_global_set);
+    let files = Files::of(&command, &matches);
     let cli = Cli::from_arg_matches_mut(&mut matches);
     let cli = cli.map_err(|error| error.format(&mut command))?;
     Ok(Cli {
         name,
         shared,
+        files,
         ..cli
     })
 }
@@ -250,6 +272,7 @@ fn answer(cli: Cli, args: &[OsString], cluster: Option<&dyn Cluster>) -> Result<
             "`{name}` has no plan to print: leave --explain out"
         )));
     }
+    cli.files.check(&cli.global)?;
     let asked = cli.command.cluster();
     let query = asked.map(|asked| ClusterQuery::new(asked, args));
     let query = query.transpose()?.flatten();
@@ -274,7 +297,13 @@ fn answer(cli: Cli, args: &[OsString], cluster: Option<&dyn Cluster>) -> Result<
         StatsFile::open(path, config, cli.name.clone())
     });
     let stats = stats.transpose()?;
-    let done = dispatch(cli, &terminal, on_cluster);
+    let context = Context {
+        global: &cli.global,
+        terminal: &terminal,
+        cluster: on_cluster,
+    };
+    let done = dispatch(cli.command, &cli.shared, &context);
+    let done = done.map_err(|error| cli.global.with_origin(error));
     if let Some(file) = stats {
         let written = file.finish(&terminal.stats, done.as_ref().err());
         // The failure of the command is the one to report.
@@ -283,18 +312,8 @@ fn answer(cli: Cli, args: &[OsString], cluster: Option<&dyn Cluster>) -> Result<
     done
 }
 
-fn dispatch(
-    cli: Cli,
-    terminal: &Terminal,
-    cluster: Option<(ClusterQuery, &dyn Cluster)>,
-) -> Result<()> {
-    let context = Context {
-        global: &cli.global,
-        terminal,
-        cluster,
-    };
-    let context = &context;
-    match cli.command {
+fn dispatch(command: Command, shared: &[String], context: &Context<'_>) -> Result<()> {
+    match command {
         Command::Info(args) => commands::info::run(&args, context),
         Command::Transfers(args) if args.malformed => commands::malformed::run(&args, context),
         Command::Transfers(args) => commands::transfers::ask(&Options::from_table(&args)?, context),
@@ -318,7 +337,7 @@ fn dispatch(
         Command::Query(args) => commands::query::run(&args, context),
         Command::Case(args) => {
             let program = help::complete(Cli::command());
-            commands::case::run(&args, program, &cli.shared, context)
+            commands::case::run(&args, program, shared, context)
         }
         #[cfg(feature = "index")]
         Command::Index(args) => commands::index::run(&args, context),

@@ -1,7 +1,10 @@
 //! Options for the names of addresses, tokens and functions. Doc comments are help texts.
 
 use crate::output::{Terminal, number};
-use clap::Args;
+use clap::{
+    Args,
+    builder::{OsStringValueParser, TypedValueParser},
+};
 use serde::Serialize;
 use std::path::PathBuf;
 use txgraph::{
@@ -17,7 +20,7 @@ pub(crate) struct LabelArgs {
     ///
     /// A file or a directory; repeat the option for more. If files disagree about an address, the first
     /// file wins. The content decides the format; docs/labels.md describes all formats.
-    #[arg(long, value_name = "FILE", help_heading = "Labels")]
+    #[arg(long, value_name = "FILE", help_heading = "Labels", value_parser = text_path())]
     pub(crate) labels: Vec<PathBuf>,
 }
 
@@ -30,7 +33,7 @@ pub(crate) struct TokenListArgs {
     /// JSON is the output of `txgraph token --json`. For several files, repeat the option. Symbols
     /// and decimals of unlisted tokens are read from their contracts if the source has state.
     /// Amounts of all others are in the smallest unit; decimals are never guessed.
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(long, value_name = "FILE", help_heading = "Output", value_parser = text_path())]
     pub(crate) token_list: Vec<PathBuf>,
 }
 
@@ -97,7 +100,20 @@ impl AbiArgs {
     }
 }
 
-/// A path as text. Saved queries can contain only UTF-8 paths.
+/// Parses a path that is part of a query. Queries are text, also in files and metadata.
+pub(crate) fn text_path() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().try_map(|path| check_text(path.into()))
+}
+
+/// Refuses a path that is not text.
+pub(crate) fn check_text(path: PathBuf) -> Result<PathBuf, String> {
+    match path.to_str() {
+        Some(_) => Ok(path),
+        None => Err("the path is not UTF-8".to_owned()),
+    }
+}
+
+/// A path as text.
 pub(crate) fn text(path: PathBuf) -> String {
     path.into_os_string()
         .into_string()

@@ -301,7 +301,8 @@ pub(crate) fn print_data(bytes: &[u8]) -> Result<()> {
     written.map_err(stdout_error)
 }
 
-fn check_stdout() -> Result<()> {
+/// Fails if stdout was closed when the process started.
+pub(crate) fn check_stdout() -> Result<()> {
     if crate::stdout_check::stdout() {
         Err(Error::new(ErrorKind::Failed, "standard output is closed"))
     } else {

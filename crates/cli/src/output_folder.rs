@@ -1,5 +1,6 @@
 //! The folder of outputs, if one is set: file names of a query then name files in it.
 
+use crate::name_args::check_text;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use std::{
     env,
@@ -14,7 +15,7 @@ pub(crate) const OUTPUT_DIR_ENV: &str = "TXGRAPH_OUTPUT_DIR";
 pub(crate) fn parser() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().try_map(|name: OsString| {
         let folder = env::var_os(OUTPUT_DIR_ENV);
-        place(folder.as_deref(), &name)
+        check_text(place(folder.as_deref(), &name)?)
     })
 }
 

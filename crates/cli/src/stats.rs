@@ -11,7 +11,9 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
-use txgraph::{BlockRanges, Config, Error, LineWriter, Result, ScanReport, Written};
+use txgraph::{
+    BlockRanges, Config, Error, LineWriter, ProtectedPaths, Result, ScanReport, Source, Written,
+};
 
 /// The phases, counts and files of a command so far.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ struct Done {
     files: Vec<Value>,
     /// Outputs, without links.
     paths: Vec<PathBuf>,
+    /// The files of the source.
+    protected: ProtectedPaths,
 }
 
 /// The file for them, which gets its name when the command ends.
@@ -50,6 +54,11 @@ impl Stats {
 
     fn done(&self) -> MutexGuard<'_, Done> {
         self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the files of a source from being replaced.
+    pub(crate) fn protect(&self, source: &Source) {
+        self.done().protected.add(source.protected_paths());
     }
 
     /// Ends a phase, which began with the end of the last one.
@@ -142,9 +151,8 @@ impl Stats {
 }
 
 impl StatsFile {
-    /// Opens the file. It must be outside the data directory. One that exists is replaced.
+    /// Opens the file. One that exists is replaced.
     pub(crate) fn open(path: &Path, config: Config, command: String) -> Result<Self> {
-        config.protected_paths().check(path)?;
         Ok(Self {
             out: LineWriter::new(&path.to_path_buf().into(), true)?,
             path: path.to_path_buf(),
@@ -156,6 +164,7 @@ impl StatsFile {
     /// Writes the file.
     pub(crate) fn finish(mut self, stats: &Stats, error: Option<&Error>) -> Result<()> {
         stats.phase("end");
+        stats.done().protected.check(&self.path)?;
         let path = self.path.canonicalize();
         if path.is_ok_and(|path| stats.done().paths.contains(&path)) {
             let path = self.path.display();

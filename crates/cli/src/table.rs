@@ -525,17 +525,11 @@ mod tests {
         let mut table = movements();
         let other = txgraph::address!("0x00000000000000000000000000000000000000aa");
         table.rows[1][4] = other.into();
-        let folder = tempfile::tempdir().unwrap();
-        let list = folder.path().join("tokens.csv");
-        std::fs::write(
-            &list,
-            format!(
-                "address,symbol,decimals\n0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed,USD,6\n\
-                 {other},USD,6\n"
-            ),
-        )
-        .unwrap();
-        let tokens = TokenList::load(&list).unwrap();
+        let list = format!(
+            "address,symbol,decimals\n0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed,USD,6\n\
+             {other},USD,6\n"
+        );
+        let tokens = TokenList::parse(&list).unwrap();
         let labels = Labels::default();
         let view = View {
             style: Style::Movements,

@@ -5,7 +5,10 @@
 //! never gets the static files that the file names for another one.
 
 use crate::{
-    Error, ProtectedPaths, Result, SourceSpec, files::read_text, grammar::parse_size, kinds::find,
+    Error, ProtectedPaths, Result, SourceSpec,
+    files::read_text,
+    grammar::parse_size,
+    kinds::{check_setting, find},
 };
 use serde::{Deserialize, Deserializer, de};
 use std::{
@@ -151,6 +154,7 @@ impl Config {
             None => Self::default(),
         };
         let environment = Self::from_env(env)?;
+        let given = flags.of_some_kinds();
         if let (None, Some(used), Some(other)) =
             (&flags.source, &environment.source, &from_file.source)
             && is_named
@@ -168,7 +172,27 @@ impl Config {
         }
         let config = config.or(from_file);
         config.check()?;
+        if let Some(source) = &config.source {
+            let sources: Vec<_> = std::iter::once(source).chain(&config.joined).collect();
+            for (name, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
+                check_setting(name, &sources)?;
+            }
+        }
         Ok(config)
+    }
+
+    /// The settings that only some kinds of sources read, by their names in a file, and whether each is
+    /// given. The caller means the source of a query; a file and the environment are for all sources.
+    const fn of_some_kinds(&self) -> [(&'static str, bool); 7] {
+        [
+            ("static-files", self.static_files.is_some()),
+            ("rocksdb", self.rocksdb.is_some()),
+            ("chain-id", self.chain_id.is_some()),
+            ("covers", self.covers.is_some()),
+            ("source-columns", self.source_columns.is_some()),
+            ("chain", self.chain.is_some()),
+            ("index", matches!(self.index, Some(IndexChoice::At(_)))),
+        ]
     }
 
     /// The file that [`Self::resolve`] reads, if there is one.

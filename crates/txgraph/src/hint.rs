@@ -22,8 +22,8 @@ pub enum Hint {
     ReplayBundle,
     /// Name the chain id.
     NameChainId,
-    /// Do not name a chain id.
-    DropChainId,
+    /// Do not set this, by its name in a configuration file.
+    DropSetting(&'static str),
     /// Name the genesis file of the chain.
     NameChainFile,
     /// Name the directory of the static files.
@@ -103,7 +103,7 @@ impl fmt::Display for Hint {
                 "name the data directory of a reth node, or replay the transactions of the bundle"
             }
             Self::NameChainId => "set the chain id",
-            Self::DropChainId => "do not set the chain id",
+            Self::DropSetting(name) => return write!(f, "do not set `{name}`"),
             Self::NameChainFile => "set the genesis file of the chain",
             Self::NameStaticFiles => "set the directory of the static files",
             Self::NameRocksDb => "set the directory of RocksDB",

@@ -1,7 +1,7 @@
 //! The kinds of sources. A new kind is one crate, a line in `Cargo.toml`, an entry here, and a
 //! [`Backend`](crate::Backend).
 
-use crate::{Error, Result, SourceSpec};
+use crate::{Error, Hint, Result, SourceSpec};
 
 /// A kind of source.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +12,8 @@ pub struct SourceKind {
     pub location: &'static str,
     /// Whether the location is a path.
     pub is_path: bool,
+    /// The settings that it reads, of those that some kinds do not read.
+    pub(crate) settings: &'static [&'static str],
     pub(crate) opener: Opener,
 }
 
@@ -35,12 +37,21 @@ const KINDS: &[SourceKind] = &[
         word: "reth",
         location: "data directory of a reth node",
         is_path: true,
+        settings: &[
+            "static-files",
+            "rocksdb",
+            "chain-id",
+            "chain",
+            "index",
+            "check-roots",
+        ],
         opener: Opener::Reth,
     },
     SourceKind {
         word: "era",
         location: "file with archived blocks (.ere, .era1), or directory of such files",
         is_path: true,
+        settings: &["chain-id", "check-roots"],
         opener: Opener::Era,
     },
     #[cfg(feature = "lake")]
@@ -48,6 +59,7 @@ const KINDS: &[SourceKind] = &[
         word: "lake",
         location: "directory of a lake, made by `lake build`",
         is_path: true,
+        settings: &["chain-id"],
         opener: Opener::Lake,
     },
     #[cfg(feature = "rpc")]
@@ -55,12 +67,14 @@ const KINDS: &[SourceKind] = &[
         word: "rpc",
         location: "URL of a JSON-RPC server; without a URL, the one in ETH_RPC_URL",
         is_path: false,
+        settings: &["chain-id", "check-roots"],
         opener: Opener::Rpc,
     },
     SourceKind {
         word: "bundle",
         location: "file with a block and the state that it reads, or directory of such files",
         is_path: true,
+        settings: &["chain", "check-roots"],
         opener: Opener::Bundles,
     },
     #[cfg(feature = "import")]
@@ -83,6 +97,7 @@ const fn import(word: &'static str, location: &'static str) -> SourceKind {
         word,
         location,
         is_path: true,
+        settings: &["chain-id", "covers", "source-columns"],
         opener: Opener::Import,
     }
 }
@@ -107,10 +122,37 @@ pub(crate) fn find(spec: &SourceSpec) -> Result<&'static SourceKind> {
     })
 }
 
+/// Refuses a setting that none of these sources reads.
+pub(crate) fn check_setting(name: &'static str, sources: &[&SourceSpec]) -> Result<()> {
+    for source in sources {
+        if find(source)?.settings.contains(&name) {
+            return Ok(());
+        }
+    }
+    let readers = KINDS.iter().filter(|kind| kind.settings.contains(&name));
+    let readers = readers.map(|kind| kind.word).collect::<Vec<_>>().join(", ");
+    let sources = sources.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let message = format!(
+        "{} does not use the setting `{name}`; kinds of sources that use it: {readers}",
+        sources.join(" + ")
+    );
+    Err(Error::usage(message).with_hint(Hint::DropSetting(name)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ErrorKind;
+
+    #[test]
+    fn a_setting_is_refused_if_no_source_reads_it() {
+        let [archive, node] = ["era:e", "reth:n"].map(SourceSpec::from);
+        check_setting("rocksdb", &[&archive, &node]).unwrap();
+        let error = check_setting("rocksdb", &[&archive]).unwrap_err();
+        assert_eq!(error.hint, Some(Hint::DropSetting("rocksdb")));
+        assert!(error.message.starts_with("era:e does not use"), "{error}");
+        assert!(error.message.ends_with("use it: reth"), "{error}");
+    }
 
     #[test]
     fn unknown_kinds_are_refused_with_a_list() {

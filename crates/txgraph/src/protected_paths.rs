@@ -1,4 +1,4 @@
-//! The directories of a node, into which nothing is written.
+//! Files and directories that are read, into which nothing is written.
 
 use crate::{Error, Result};
 use std::{
@@ -10,12 +10,12 @@ use txgraph_nodedb::DataDir;
 /// Links that are followed from one path, as in Linux.
 const LINKS_MAX: usize = 40;
 
-/// The directories and files of a node, into which nothing is ever written.
+/// The directories of a node and the files of a query, into which nothing is ever written.
 #[derive(Clone, Debug, Default)]
 pub struct ProtectedPaths {
     /// Resolved. Everything inside them is protected.
     directories: Vec<PathBuf>,
-    /// Resolved. Files of the node that links in its directories point to.
+    /// Resolved. Files that are read, and files of the node that links in its directories point to.
     files: Vec<PathBuf>,
 }
 
@@ -45,8 +45,8 @@ impl ProtectedPaths {
         protected
     }
 
-    /// Adds the directories and files of another source.
-    pub(crate) fn add(&mut self, other: &Self) {
+    /// Adds other directories and files.
+    pub fn add(&mut self, other: &Self) {
         self.directories.extend_from_slice(&other.directories);
         self.files.extend_from_slice(&other.files);
     }
@@ -61,7 +61,7 @@ impl ProtectedPaths {
     }
 
     /// Files that are read.
-    pub(crate) fn files<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> Self {
+    pub fn files<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> Self {
         let files = files.into_iter();
         Self {
             directories: Vec::new(),
@@ -69,8 +69,8 @@ impl ProtectedPaths {
         }
     }
 
-    /// Refuses a path that is inside a data directory, directly or through links: this one
-    /// or any other that is recognized by its `db/mdbx.dat`.
+    /// Refuses a path that is one of the files, or is inside a data directory, directly or through links:
+    /// this one or any other that is recognized by its `db/mdbx.dat`.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl ProtectedPaths {
         for place in places.into_iter().flatten() {
             if self.files.contains(&place) {
                 return Err(Error::usage(format!(
-                    "{} is a file of the source, where nothing is written",
+                    "{} is an input, and is not replaced",
                     path.display()
                 )));
             }

@@ -135,6 +135,17 @@ pub(crate) struct Resolved {
     pub(crate) cut: Option<String>,
 }
 
+impl Source {
+    /// The blocks that ranges mean at the present tip.
+    ///
+    /// # Errors
+    ///
+    /// If a range has no block, or the source cannot be read.
+    pub fn resolve_blocks(&self, ranges: &[BlockSpec]) -> Result<BlockRanges> {
+        Ok(resolve(self.tip()?, ranges, self)?.blocks)
+    }
+}
+
 /// The blocks of several ranges of a source, for work on blocks that are stored: the tip is the
 /// newest of them. None means all.
 pub(crate) fn resolve_stored(specs: &[BlockSpec], source: &Source) -> Result<BlockRanges> {

@@ -14,8 +14,9 @@ use clap::Args;
 use serde::Serialize;
 use std::{path::PathBuf, time::Instant};
 use txgraph::{
-    Direction, EndReason, Error, GraphOutputs, GraphResult, Poisoning, PreparedSearch, Result,
-    Source, Target, TokenFilter, TokenList, TransferGraph, parse::GraphQuery,
+    Direction, EndReason, Error, GraphFormat, GraphOutputs, GraphResult, Poisoning, PreparedSearch,
+    Result, Source, Target, TokenFilter, TokenList, TransferGraph,
+    parse::{GraphQuery, given},
 };
 
 /// Follow transfers from some addresses and write the graph around them
@@ -173,6 +174,7 @@ pub(crate) fn ask(query: &GraphQuery, context: &Context<'_>) -> Result<()> {
         poisoning::warn(terminal, &Poisoning::of(&answer));
         note_disorder(&answer, begins.as_ref(), terminal);
     }
+    note_unused(query, &outputs, terminal)?;
     token_notes::note(&done.tokens, terminal);
     if let Some(form) = form {
         let shown = answer.graph.edge_weights().take(transfer_tables::ROWS_MAX);
@@ -209,6 +211,26 @@ fn note_disorder(answer: &TransferGraph, begins: Option<&TokenFilter>, terminal:
             number(count, one, many)
         ));
     }
+}
+
+/// Notes options of pictures and columns if nothing is written that has them.
+fn note_unused(query: &GraphQuery, outputs: &GraphOutputs, terminal: &Terminal) -> Result<()> {
+    let formats = || outputs.files.iter().map(|(format, _)| *format);
+    let is_picture = |format: GraphFormat| ["svg", "png", "html", "dot"].contains(&format.as_str());
+    if !formats().any(is_picture) {
+        for name in given(&query.picture)?.keys() {
+            terminal.note(format_args!(
+                "--{name} changes nothing: no picture is written (svg, png, html, dot)"
+            ));
+        }
+    }
+    let is_table = |format| matches!(format, GraphFormat::Table(_));
+    if !query.columns.is_empty() && outputs.vertices.is_none() && !formats().any(is_table) {
+        terminal.note(format_args!(
+            "--columns changes nothing: no table is written (csv, jsonl, parquet, ipc)"
+        ));
+    }
+    Ok(())
 }
 
 /// The query with its other outputs, if its transfers are shown to people.

@@ -72,7 +72,9 @@ impl Context<'_> {
             None => Source::with_config(config, &self.control()),
         };
         self.terminal.stats.phase("open");
-        if let (Ok(source), Some(_)) = (&source, &self.global.run.stats) {
+        if let (Ok(source), Some(path)) = (&source, &self.global.run.stats) {
+            self.terminal.stats.protect(source);
+            source.protected_paths().check(path)?;
             self.terminal.stats.count("tip", source.tip()?);
         }
         source

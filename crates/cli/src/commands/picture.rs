@@ -1,5 +1,6 @@
 //! Options of pictures.
 
+use crate::name_args::text_path;
 use clap::{Args, builder::PossibleValuesParser};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -40,6 +41,6 @@ pub(crate) struct PictureArgs {
     /// A token is an address, a symbol of --token-list or of a well-known token, or `eth`. A price
     /// applies to one whole unit, in the same unit for all. Arrows without a price have one
     /// constant width. For svg, png, html and dot.
-    #[arg(long, value_name = "FILE", help_heading = "Pictures")]
+    #[arg(long, value_name = "FILE", help_heading = "Pictures", value_parser = text_path())]
     prices: Option<PathBuf>,
 }

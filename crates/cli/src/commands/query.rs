@@ -3,7 +3,7 @@
 use super::{Context, ask};
 use crate::{
     args::{ColumnArgs, NameArgs, OutputArgs},
-    argv,
+    argv::{self, Files},
     cluster::ClusterArgs,
     hints::hint_text,
     output::{aligned, print_page},
@@ -95,6 +95,7 @@ pub(crate) fn run(args: &QueryArgs, context: &Context<'_>) -> Result<()> {
         return show(&file, args);
     }
     let query = resolve(&file, args)?;
+    Files::of_options(&given(&query)?).check(context.global)?;
     terminal.note(format_args!("{}", file.purpose));
     terminal.note(format_args!("query {} ({})", file.name, file.origin));
     if let Some(path) = file.namesake() {

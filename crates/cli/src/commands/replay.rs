@@ -164,11 +164,14 @@ struct BalancesArgs {
 }
 
 /// Compare a transaction step by step with another client's trace
+///
+/// Position, opcode, gas, cost, depth and stack of each step. The outcome in the trace is not read: the
+/// replay is compared with the stored receipt. A transaction without code has no steps.
 #[derive(Args, Debug)]
 struct CompareArgs {
     /// The trace: struct logs of debug_traceTransaction, or EIP-3155 lines
     #[arg(value_name = "FILE")]
-    trace: PathBuf,
+    reference: PathBuf,
 
     #[command(flatten)]
     scope: ScopeArgs,
@@ -232,7 +235,7 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context<'_>) -> Result<()> {
             (&args.scope, query.write(&[])?)
         }
         Action::Compare(args) => {
-            let query = prepare(args.scope.of(&source)?.against(&args.trace))?;
+            let query = prepare(args.scope.of(&source)?.against(&args.reference))?;
             (&args.scope, query.write(&[])?)
         }
         Action::Bundle(args) => {

@@ -84,6 +84,7 @@ pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<()> {
     config.memory.get_or_insert(MEMORY_BYTES);
     let source = Source::with_config(&config, &RunControl::default())?;
     let terminal = context.terminal;
+    terminal.stats.protect(&source);
     let names = Names {
         labels: args.names.labels.read(&source, terminal)?,
         tokens: source

@@ -73,7 +73,9 @@ fn bundles_are_not_overwritten_by_outputs() {
     let file = folder.path().join("20.jsonl");
     fs::copy(from, &file).unwrap();
     let line = "replay trace call --source bundle:20.jsonl --output 20.jsonl --overwrite";
-    ask(folder.path(), line).ended(2).says("file of the source");
+    ask(folder.path(), line)
+        .ended(2)
+        .says("20.jsonl is an input");
 }
 
 /// Execution witnesses prove the state root before and after.

@@ -182,6 +182,8 @@ fn a_rerun_asks_for_the_blocks_of_the_answer() {
     sample.ok(&format!("case add c -- balance {ROOT}"));
     sample.ok(&format!("case add c -- approvals {ROOT}"));
     sample.ok("case add c -- query cycles --set token=0xc982f6837de3bef0547ecb84171688b6a2bd4cd2");
+    // Its metadata states the blocks by number, too.
+    sample.ok("case add c -- transfers --since 35 -o t.parquet");
     let data = sample.fixture.path().display().to_string();
     let done = sample.ok(&format!("case verify c --rerun --datadir {data}"));
     let program = format!("txgraph --datadir={data}");
@@ -191,7 +193,7 @@ fn a_rerun_asks_for_the_blocks_of_the_answer() {
     done.says(&format!("02-balance: {program} balance --block=40 0x4545"));
     assert_eq!(
         done.stdout.matches("the same bytes again").count(),
-        4,
+        5,
         "{done:?}"
     );
     // A changed input is named.
@@ -231,13 +233,21 @@ fn a_rerun_gives_the_same_after_the_chain_has_grown() {
     sample.ok("lake append l --reorg-buffer 0");
     let done = sample.ok("case verify c --rerun");
     done.prints("01-graph: the same bytes again: graph.csv, graph.csv.meta.json, graph.svg");
-    done.prints("02-transfers: the same bytes again: stdout.txt, transfers.csv;");
+    done.prints(
+        "02-transfers: the same bytes again: stdout.txt, transfers.csv, transfers.csv.meta.json;",
+    );
     // A node has symbols, which the lake does not have.
     let data = sample.fixture.path().display().to_string();
     let failed = sample.run(&format!("case verify c --rerun --datadir {data}"));
     failed
         .ended(1)
         .says("hint: the source was lake:l, and is reth:");
+    // A lake refuses the genesis file of the node that it replaces.
+    sample.ok("case new d");
+    sample.ok("case add d --chain genesis.json -- transfers -b 3:5 --columns value");
+    let run = sample.run("case verify d --rerun --source lake:l");
+    run.says("01-transfers: txgraph --source=lake:l transfers");
+    assert!(!run.stderr.contains("does not use"), "{run:?}");
 }
 
 #[test]

@@ -71,5 +71,32 @@ fn parts_of_the_data_directory_can_be_elsewhere() {
 fn a_wrong_chain_id_is_refused() {
     let sample = Sample::small();
     sample.ok("transfers -q -b 1 --chain-id 735703");
-    sample.fails("transfers -b 1 --chain-id 1", 2, "735703");
+    sample
+        .run("transfers -b 1 --chain-id 1")
+        .ended(2)
+        .says("735703")
+        .says("hint: leave --chain-id out");
+    // A setting of a file is named with the file. Where it proves nothing, it is refused, too.
+    sample.ok("transfers -q -o t.csv");
+    for (source, setting, hint) in [
+        (
+            sample.fixture.path().display().to_string(),
+            "[node]\nchain-id = 1",
+            "hint: remove `chain-id` from f.toml",
+        ),
+        (
+            "csv:t.csv".to_owned(),
+            "[run]\ncheck-roots = true",
+            "hint: remove `check-roots` from f.toml",
+        ),
+    ] {
+        let text = setting.replace("[node]", &format!("[node]\nsource = '{source}'"));
+        fs::write(sample.path("f.toml"), text).unwrap();
+        let mut command = bare(sample.folder.path());
+        command.args(["transfers", "--config", "f.toml"]);
+        if setting.starts_with("[run]") {
+            command.args(["--source", &source]);
+        }
+        run(&mut command).ended(2).says(hint);
+    }
 }

@@ -197,6 +197,11 @@ fn pictures_are_folded_linked_and_written_as_pages() {
     let data: Value = serde_json::from_str(data).unwrap();
     let drawn = data["arrows"].as_array().unwrap().len();
     assert!(drawn < rows(&sample.read("h.csv")).len(), "{drawn}");
+    assert!(!run.stderr.contains("changes nothing"), "{run:?}");
+    let run = sample.ok(&format!("graph -r {HUB} --fold 2 -o n.csv"));
+    run.says("--fold changes nothing: no picture is written");
+    let run = sample.ok(&format!("graph -r {HUB} --columns value -o n.dot"));
+    run.says("--columns changes nothing: no table is written");
     for (options, message) in [
         ("--fold some", "invalid fold `some`"),
         ("--link example.org", "`example.org` is not a link"),

@@ -83,9 +83,7 @@ fn tables_of_txgraph_are_read_back() {
         ("csv:t.csv", "transfers -q -o t.csv --overwrite"),
         ("csv:s.json", &common),
     ] {
-        ask(&folder, source, line)
-            .ended(2)
-            .says("is a file of the source");
+        ask(&folder, source, line).ended(2).says("is an input");
     }
 }
 

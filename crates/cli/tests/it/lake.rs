@@ -228,7 +228,7 @@ fn errors_have_the_right_status() {
     failed(
         "transfers --source lake:x.lake --check-roots -o x.csv",
         2,
-        "no receipts",
+        "leave --check-roots out",
     );
     failed(
         "transfers --source lake:x.lake --chain-id 5 -o x.csv",
@@ -262,5 +262,13 @@ fn errors_have_the_right_status() {
         "transfers.parquet is damaged",
     );
     failed("lake verify x.lake", 1, "transfers.parquet is damaged");
+    let run = sample.run("transfers --source lake:x.lake -q");
+    let stated = "transfers.parquet is damaged: bytes 0 to ";
+    assert_eq!(run.stderr.matches(stated).count(), 1, "{run:?}");
+    assert_eq!(
+        run.stderr.matches("transfers.parquet").count(),
+        1,
+        "{run:?}"
+    );
     assert!(!sample.path("x.csv").exists());
 }

@@ -46,6 +46,9 @@ const MISTAKES: &[&str] = &[
     "storage 0xe6f6d16088d808c83d4a56dabd507f96f7a281bc 0 --block 8 -f json",
     "approvals 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --explain",
     "transfers --malformed --explain",
+    "transfers --covers 0:41",
+    "transfers --source lake:x.lake --datadir.static-files s",
+    "transfers --source era:x.ere --index i",
 ];
 
 #[test]
@@ -97,6 +100,9 @@ fn ends_of_trails_are_stated() {
     sample
         .ok(&format!("graph -r {ROOT} -n all"))
         .says("without a further matching transfer up to block 40: 0x");
+    let run = sample.ok(&format!("graph -r {ROOT} -n 0 -t {HUB}"));
+    run.says("1 branch ends at the last hop");
+    assert!(!run.stderr.contains("no matching transfer"), "{run:?}");
     let quiet = sample.ok(&format!("graph -q -r {ROOT} -n all"));
     assert_eq!(quiet.stderr, "");
 }

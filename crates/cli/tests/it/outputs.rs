@@ -1,7 +1,7 @@
 //! Where commands refuse to write: into the data directory, into one file twice, and over
 //! files that exist.
 
-use crate::harness::{self, CHAIN, PEEL, ROOT, Run, Sample, run};
+use crate::harness::{self, CHAIN, HUB, PEEL, ROOT, Run, Sample, run};
 use std::{fs, os::unix::fs::symlink, path::Path};
 
 /// Every verb that writes files, with `OUT` for the file.
@@ -165,6 +165,42 @@ fn verbs_without_a_node_replace_files_only_when_asked() {
         sample.ok(&format!("{line} --overwrite"));
         assert_ne!(sample.read("mine"), "mine");
     }
+}
+
+/// A file that the command reads is not replaced, whatever names it.
+#[test]
+fn inputs_are_not_replaced() {
+    let sample = Sample::small();
+    let text = format!("address,name\n{ROOT},x\n");
+    fs::write(sample.path("in.csv"), &text).unwrap();
+    let query = format!(
+        "purpose = 'x'\nask = {{ command = 'graph', root = '{ROOT}', labels = ['in.csv'] }}\n"
+    );
+    fs::write(sample.path("q.toml"), query).unwrap();
+    fs::write(sample.path("c.toml"), "[output]\ntoken-list = 'in.csv'\n").unwrap();
+    let graph = format!("graph -r {ROOT} --overwrite");
+    for line in [
+        format!("{graph} --labels in.csv -o in.csv"),
+        format!("{graph} --labels . -o in.csv"),
+        format!("{graph} --stop-at in.csv -o x.csv --vertices in.csv"),
+        format!("{graph} --prices in.csv -o x.svg --stats in.csv"),
+        format!("{graph} -r {HUB},@in.csv -o ./in.csv"),
+        format!("{graph} --config c.toml -o in.csv"),
+        "query ./q.toml -o in.csv --overwrite".to_owned(),
+        "evm asm in.csv -o in.csv --overwrite".to_owned(),
+        "transfers --source csv:in.csv --stats in.csv".to_owned(),
+    ] {
+        sample.run(&line).ended(2).says("in.csv is an input");
+        assert_eq!(sample.read("in.csv"), text, "{line}");
+    }
+    assert!(!sample.path("x.csv").exists());
+    sample.ok("transfers -q -o t.csv");
+    let before = sample.read("t.csv");
+    sample
+        .run("transfers -q --source csv:. --stats t.csv")
+        .ended(2)
+        .says("t.csv is an input");
+    assert_eq!(sample.read("t.csv"), before);
 }
 
 /// `--stats` states the cost of every command, also of one that fails.

@@ -2,8 +2,10 @@
 
 use crate::harness::{CHAIN, ROOT, Sample, ask, bare, run};
 use std::{
+    ffi::OsStr,
     fs,
     io::{BufRead, BufReader, Read},
+    os::unix::ffi::OsStrExt,
     process::{Child, Stdio},
 };
 use txgraph_chaingen::{Appender, Config, Layout};
@@ -246,11 +248,17 @@ fn a_full_disk_is_reported() {
         return;
     }
     let sample = Sample::small();
+    fs::write(sample.path("asm"), "stop").unwrap();
     for line in [
         "transfers",
         &format!("graph -r {ROOT}"),
         "info",
         "analyze summary",
+        "evm run --code 00",
+        "evm asm asm -o /dev/full",
+        "help",
+        "graph --help",
+        "--version",
     ] {
         let full = fs::OpenOptions::new()
             .write(true)
@@ -265,7 +273,7 @@ fn a_full_disk_is_reported() {
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{line}: {stderr}");
         assert!(
-            stderr.to_lowercase().contains("no space left"),
+            stderr.contains(": no space left\nhint: free some space"),
             "{line}: {stderr}"
         );
     }
@@ -462,6 +470,22 @@ fn lists_are_read_with_a_limit() {
         "evm asm binary",
     ] {
         sample.run(line).ended(2);
+    }
+    // Nor is the name of a file.
+    for option in ["-o", "--vertices", "--labels", "--token-list", "--prices"] {
+        let mut command = sample.command();
+        let name = OsStr::from_bytes(b"\xf6.csv");
+        command.args(["graph", "-r", ROOT, option]).arg(name);
+        run(&mut command)
+            .ended(2)
+            .says("<FILE>': the path is not UTF-8");
+    }
+    fs::write(sample.path("latin1"), b"address,name\n0x01,B\xf6rse\n").unwrap();
+    for option in ["--labels", "--stop-at", "--token-list", "--prices"] {
+        sample
+            .run(&format!("graph -r {ROOT} -o x.svg {option} latin1"))
+            .ended(2)
+            .says("latin1: line 2: the byte 0xf6 is not UTF-8");
     }
 }
 

@@ -60,7 +60,7 @@ fn lists_and_queries_are_escaped() {
     for (line, status) in [
         (
             format!("graph -r {ROOT} --token-list tokens.csv -o x.dot"),
-            1,
+            2,
         ),
         ("graph -r @list.csv".to_owned(), 2),
         (format!("graph -r {ROOT} --stop-at stop.csv"), 2),

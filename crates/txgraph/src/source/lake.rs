@@ -23,13 +23,7 @@ impl LakeFolder {
             return Err(Error::usage(format!(
                 "{spec} is of chain {chain_id}, not of chain {other}"
             ))
-            .with_hint(Hint::DropChainId));
-        }
-        if config.check_roots == Some(true) {
-            return Err(Error::usage(format!(
-                "{spec} has no receipts, whose roots could be recomputed"
-            ))
-            .hint("`lake verify` compares a lake with its source"));
+            .with_hint(Hint::DropSetting("chain-id")));
         }
         Ok(Self {
             lake,

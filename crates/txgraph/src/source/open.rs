@@ -14,11 +14,15 @@ use super::{
 };
 use crate::{
     Config, Error, Result, SourceSpec,
-    kinds::{Opener, find},
+    kinds::{Opener, check_setting, find},
 };
 
 /// Opens one source.
 fn open(spec: &SourceSpec, config: &Config, control: &RunControl) -> Result<Box<dyn Backend>> {
+    // Wherever it was set: without receipts, nothing would be proved.
+    if config.check_roots == Some(true) {
+        check_setting("check-roots", &[spec])?;
+    }
     Ok(match find(spec)?.opener {
         Opener::Reth => Box::new(RethNode::open(spec, config, control)?),
         Opener::Era => Box::new(EraFiles::open(spec, config, control)?),

@@ -2,7 +2,9 @@
 
 use super::{
     AddArgs,
-    answer::{Answer, FileRecord, LABELS, RECORD, STDERR, STDOUT, chain_text, is_name, names},
+    answer::{
+        Answer, Blocks, FileRecord, LABELS, RECORD, STDERR, STDOUT, chain_text, is_name, names,
+    },
     child,
     folder::{Folder, now, write_json},
     labels::LabelFile,
@@ -60,7 +62,7 @@ pub(super) fn run(
     let place = place.map_err(|error| Error::io(&partial.0, error))?;
     let has_labels = !LabelFile::read(&folder.path)?.is_empty();
     let mut added = query.additions(has_labels)?;
-    let (chain, fixed) = match of_source(&query, context) {
+    let (chain, fixed, at_tip) = match of_source(&query, context) {
         Ok(found) => found,
         Err(error) if error.kind == ErrorKind::Interrupted => return Err(error),
         // The command states why the source cannot be opened.
@@ -93,13 +95,18 @@ pub(super) fn run(
         files: Vec::new(),
         added,
     };
-    let words = [&answer.options, &answer.command]
-        .into_iter()
-        .flatten()
-        .cloned();
-    let words = words
-        .chain(placed(&answer.added, &place))
-        .collect::<Vec<_>>();
+    let words = match at_tip.is_empty() {
+        true => [
+            answer.options.clone(),
+            answer.command.clone(),
+            placed(&answer.added, &place),
+        ]
+        .concat(),
+        false => {
+            let asked = query.again(&answer.added, &at_tip);
+            [query.shared(), placed(&asked, &place)].concat()
+        }
+    };
     let done = child::run(&words, &place, !terminal.is_quiet(), context)?;
     (answer.seconds, answer.tip, answer.blocks) = (done.seconds, done.tip, done.blocks);
     answer.last_block_hash = done.last_block_hash;
@@ -135,13 +142,18 @@ pub(super) fn run(
     print_data(&stdout)
 }
 
-/// The chain of the source, and the arguments that fix the blocks of the command.
-fn of_source(query: &Query, context: &Context<'_>) -> Result<(Option<ChainInfo>, Vec<String>)> {
+/// The chain of the source, the arguments that fix the blocks of the command, and the blocks to ask for
+/// instead of its own.
+fn of_source(
+    query: &Query,
+    context: &Context<'_>,
+) -> Result<(Option<ChainInfo>, Vec<String>, Vec<Blocks>)> {
     if query.is_given("cluster") {
         return Ok(Default::default());
     }
     let source = Source::with_config(&query.config()?, &context.control())?;
-    Ok((source.chain().ok().cloned(), query.fixed(&source)?))
+    let chain = source.chain().ok().cloned();
+    Ok((chain, query.fixed(&source)?, query.at_tip(&source)?))
 }
 
 /// Refuses an answer of another chain: labels, notes and addresses of a case belong to one.

@@ -1,8 +1,9 @@
 //! The blocks of a command, so that it asks the same query when the chain has grown.
 
 use super::{answer::Blocks, query::Query};
-use crate::argv;
-use txgraph::{BlockRange, Capability, Result, Source};
+use crate::{args::BlockArgs, argv};
+use clap::FromArgMatches;
+use txgraph::{BlockRange, Capability, Error, Result, Source};
 
 /// Options that choose blocks.
 const BLOCKS: [&str; 6] = ["blocks", "from_block", "to_block", "since", "until", "year"];
@@ -27,6 +28,21 @@ impl Query {
             words.push(format!("--block={}", source.tip()?));
         }
         Ok(words)
+    }
+
+    /// The blocks that the command names, if they depend on the tip. Asked for by number, files with
+    /// metadata are the same again when the chain has grown.
+    pub(super) fn at_tip(&self, source: &Source) -> Result<Vec<Blocks>> {
+        // With a head, the newest blocks depend on the command.
+        if !self.follows_tip(false) || source.head()?.is_some() {
+            return Ok(Vec::new());
+        }
+        let args = BlockArgs::from_arg_matches(&self.matches);
+        let args = args.map_err(|error| Error::usage(error.to_string()))?;
+        let blocks = source.resolve_blocks(&args.read()?)?;
+        let blocks = blocks.iter();
+        let blocks = blocks.map(|BlockRange { first, last }| Blocks { first, last });
+        Ok(blocks.collect())
     }
 
     /// Whether the blocks that the command names depend on the tip. `at_tip`: whether the blocks of its

@@ -1,7 +1,10 @@
 //! The command of an answer: what it is, what the case adds to it, and how it is asked again.
 
 use super::answer::{FileRecord, LABELS, RECORD, STDERR, STDOUT, is_file_name};
-use crate::{args::Global, argv};
+use crate::{
+    args::Global,
+    argv::{self, Files},
+};
 use clap::{ArgMatches, Command, FromArgMatches};
 use std::{ffi::OsString, path::Path};
 use txgraph::{Config, Error, Result, SourceSpec, parse::QueryFile};
@@ -26,9 +29,6 @@ const COMMANDS: [&str; 17] = [
     "code",
     "storage",
 ];
-
-/// Options whose values are files.
-const FILES: [&str; 5] = ["labels", "stop_at", "token_list", "prices", "abi"];
 
 /// A command that was parsed.
 #[derive(Debug)]
@@ -151,9 +151,12 @@ impl Query {
 
     /// The settings of the command: its source, and how to run.
     pub(super) fn config(&self) -> Result<Config> {
+        self.global()?.config()
+    }
+
+    fn global(&self) -> Result<Global> {
         let global = Global::from_arg_matches(&self.matches);
-        let global = global.map_err(|error| Error::usage(error.to_string()))?;
-        global.config()
+        global.map_err(|error| Error::usage(error.to_string()))
     }
 
     /// The outputs that are kept if the command names none, and the labels of the case.
@@ -206,24 +209,14 @@ impl Query {
 
     /// The files that the command line names, the configuration file, and the files that it names.
     pub(super) fn inputs(&self) -> Result<Vec<FileRecord>> {
-        let config = self.config()?;
-        let named = self.values("config");
-        let file = Config::file(named.last().map(Path::new));
+        let global = self.global()?;
+        let config = global.config()?;
         let is_listed = self.is_given("token_list");
         let list = config.token_list.filter(|_| !is_listed);
-        let paths = [file, list, config.chain].into_iter().flatten();
+        let paths = [global.config_file(), list, config.chain];
+        let paths = paths.into_iter().flatten();
+        let paths = paths.chain(Files::of(&self.parsed, &self.matches).read);
         let mut names: Vec<String> = paths.map(|path| path.display().to_string()).collect();
-        for id in FILES {
-            names.extend(self.values(id));
-        }
-        for arg in self.parsed.get_arguments() {
-            let lists = self.values(arg.get_id().as_str());
-            let lists = lists.iter();
-            names.extend(lists.filter_map(|word| Some(word.strip_prefix('@')?.to_owned())));
-        }
-        if self.command == "query" {
-            names.extend(self.values("file"));
-        }
         names.sort();
         names.dedup();
         let files = names.iter().filter(|name| Path::new(name).is_file());

@@ -183,6 +183,8 @@ fn combined(old: &[String], new: &[String], case: &Path) -> Vec<String> {
     let is_other = new
         .iter()
         .any(|word| ["--datadir", "--source"].contains(&name(word).as_str()));
+    // Only data directories and bundles use a genesis file.
+    let is_node = new.iter().any(|word| name(word) == "--datadir");
     let is_kept = |word: &&String| {
         let (option, value) = word.split_once('=').unwrap_or((word, ""));
         let source = match option {
@@ -194,7 +196,8 @@ fn combined(old: &[String], new: &[String], case: &Path) -> Vec<String> {
         let is_foreign = is_remote || is_part(Path::new(place), case);
         let is_used = !NOT_USED.contains(&name(word).as_str()) && !is_foreign;
         let is_replaced = new.iter().any(|other| name(other) == name(word));
-        is_used && !is_replaced && !(is_other && of_source(word))
+        let is_of_other = is_other && (of_source(word) || (option == "--chain" && !is_node));
+        is_used && !is_replaced && !is_of_other
     };
     old.iter().filter(is_kept).chain(new).cloned().collect()
 }

@@ -1,7 +1,6 @@
 //! `txgraph evm asm` and `txgraph evm disasm`.
 
 use super::files::{CodeFormat, OutputArgs, read};
-use crate::args::Global;
 use alloy_primitives::hex;
 use clap::Args;
 use std::path::PathBuf;
@@ -71,25 +70,25 @@ Examples:
     $ echo 6001600201 | txgraph evm disasm - --offsets
 ";
 
-pub(crate) fn assemble(args: AsmArgs, global: &Global) -> Result<()> {
+pub(crate) fn assemble(args: AsmArgs) -> Result<()> {
     let source = String::from_utf8(read(&args.file)?)
         .map_err(|error| Error::usage(args.file.display().to_string()).because(error))?;
     let code = asm::assemble(&source)
         .map_err(|error| Error::usage(format!("{}: {error}", args.file.display())))?;
     if args.binary {
-        args.output.write(&code, global)
+        args.output.write(&code)
     } else {
         let text = format!("{}\n", hex::encode_prefixed(code));
-        args.output.write(text.as_bytes(), global)
+        args.output.write(text.as_bytes())
     }
 }
 
-pub(crate) fn disassemble(args: DisasmArgs, global: &Global) -> Result<()> {
+pub(crate) fn disassemble(args: DisasmArgs) -> Result<()> {
     let code = args.format.read(&args.file)?;
     let listing = Listing {
         labels: !args.no_labels,
         offsets: args.offsets,
     };
     let text = asm::disassemble(&code, listing);
-    args.output.write(text.as_bytes(), global)
+    args.output.write(text.as_bytes())
 }

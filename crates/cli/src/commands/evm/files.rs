@@ -1,6 +1,6 @@
 //! Files that the commands read and write, and their errors.
 
-use crate::{args::Global, output::print_data};
+use crate::output::print_data;
 use alloy_primitives::Bytes;
 use clap::{Args, ValueEnum};
 use std::{
@@ -35,11 +35,11 @@ pub(super) struct OutputArgs {
 }
 
 impl OutputArgs {
-    pub(super) fn write(&self, bytes: &[u8], global: &Global) -> Result<()> {
+    pub(super) fn write(&self, bytes: &[u8]) -> Result<()> {
         let Some(path) = &self.output else {
             return print_data(bytes);
         };
-        let mut out = open(path, self.overwrite, global)?;
+        let mut out = open(path, self.overwrite)?;
         let written = out.write_all(bytes);
         written.map_err(|error| Error::io(path, error))?;
         out.finish()?;
@@ -47,11 +47,8 @@ impl OutputArgs {
     }
 }
 
-/// Opens an output that gets its name when it is complete. It must be outside the data
-/// directory that the configuration names.
-pub(super) fn open(path: &Path, overwrite: bool, global: &Global) -> Result<LineWriter> {
-    let config = global.config().unwrap_or_default();
-    config.protected_paths().check(path)?;
+/// Opens an output that gets its name when it is complete.
+pub(super) fn open(path: &Path, overwrite: bool) -> Result<LineWriter> {
     Ok(LineWriter::new(&path.to_path_buf().into(), overwrite)?)
 }
 

@@ -29,11 +29,10 @@ enum EvmCommand {
 }
 
 pub(crate) fn run(args: EvmArgs, context: &Context<'_>) -> Result<()> {
-    let global = context.global;
     match args.command {
         EvmCommand::Run(args) => run::run(*args, context),
-        EvmCommand::Asm(args) => asm::assemble(args, global),
-        EvmCommand::Disasm(args) => asm::disassemble(args, global),
+        EvmCommand::Asm(args) => asm::assemble(args),
+        EvmCommand::Disasm(args) => asm::disassemble(args),
         EvmCommand::Test(args) => test::run(args),
         EvmCommand::Bench(args) => bench::run(args),
     }

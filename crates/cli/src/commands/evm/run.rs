@@ -201,7 +201,7 @@ pub(crate) fn run(args: RunArgs, context: &Context<'_>) -> Result<()> {
             traced(execute, stderr, Path::new("standard error"), options)?.0
         }
         Some(Some(path)) => {
-            let file = open(&path, overwrite, global)?;
+            let file = open(&path, overwrite)?;
             let (ran, file) = traced(execute, file, &path, options)?;
             file.finish()?;
             ran
