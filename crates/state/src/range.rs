@@ -248,7 +248,7 @@ fn try_walk(db: &StateDb, range: BlockRange, part_min: u64) -> Result<Overlay> {
     let alone = Threads::one();
     let threads = if parts == 1 { &alone } else { &db.threads };
     let collectors = Collector::for_parts(blocks, range.last, &db.options, parts);
-    let mut whole: Option<Collector> = None;
+    let mut collected = Vec::new();
     let end = ordered(
         threads,
         parts,
@@ -259,18 +259,12 @@ fn try_walk(db: &StateDb, range: BlockRange, part_min: u64) -> Result<Overlay> {
             Ok(collector) => ControlFlow::Continue(Ok(collector)),
             Err(error) => ControlFlow::Break(Err(error)),
         },
-        |part| {
-            let joined = part.and_then(|part| match &mut whole {
-                Some(whole) => whole.append(part),
-                None => {
-                    whole = Some(part);
-                    Ok(())
-                }
-            });
-            match joined {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => ControlFlow::Break(error),
+        |part| match part {
+            Ok(part) => {
+                collected.push(part);
+                ControlFlow::Continue(())
             }
+            Err(error) => ControlFlow::Break(error),
         },
     );
     match end.map_err(|error| Error::Failed(error.to_string()))? {
@@ -278,7 +272,12 @@ fn try_walk(db: &StateDb, range: BlockRange, part_min: u64) -> Result<Overlay> {
         Ordered::Broken(error) => return Err(error),
         Ordered::Canceled => return Err(Error::Interrupted),
     }
-    let whole = whole.unwrap_or_else(|| Collector::new(blocks, range.last, &db.options));
+    let mut collected = collected.into_iter();
+    let none = || Collector::new(blocks, range.last, &db.options);
+    let mut whole = collected.next().unwrap_or_else(none);
+    for later in collected {
+        whole.append(later)?;
+    }
     let layer = whole.finish()?;
     tracing::debug!(%blocks, parts, elapsed = ?begun.elapsed(), "read the change sets");
     Ok(Overlay::new(tip, layer))
@@ -320,24 +319,31 @@ fn snapshot_at(db: &StateDb, tip: Tip) -> Result<Snapshot<'_>> {
 mod tests {
     use super::*;
     use crate::StateOptions;
+    use tempfile::TempDir;
     use txgraph_chaingen::{Appender, Config, Layout};
     use txgraph_nodedb::DataDir;
     use txgraph_work::CancelFlag;
 
-    /// If the node removes blocks between the check of a range and the walk, the tip would be in
-    /// the range, and merged layers would lack changes of its blocks.
-    #[test]
-    fn a_walk_refuses_a_range_above_the_tip() {
+    /// The state of a node with this many blocks after the genesis.
+    fn node_of(blocks: u64) -> (TempDir, StateDb) {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("node");
         let mut node = Appender::create(&folder, Config::small(1, Layout::V2)).unwrap();
-        node.append(7).unwrap();
+        node.append(blocks).unwrap();
         drop(node);
         let options = StateOptions {
             history: History::Walk,
             ..StateOptions::default()
         };
         let db = StateDb::open(&DataDir::new(&folder), options).unwrap();
+        (dir, db)
+    }
+
+    /// If the node removes blocks between the check of a range and the walk, the tip would be in
+    /// the range, and merged layers would lack changes of its blocks.
+    #[test]
+    fn a_walk_refuses_a_range_above_the_tip() {
+        let (_dir, db) = node_of(7);
         let blocks = |last| BlockRange { first: 3, last };
         let cancel = CancelFlag::new();
         cancel.cancel();
@@ -351,12 +357,7 @@ mod tests {
 
     #[test]
     fn threads_find_the_same_changes_as_one() {
-        let dir = tempfile::tempdir().unwrap();
-        let folder = dir.path().join("node");
-        let mut node = Appender::create(&folder, Config::small(1, Layout::V2)).unwrap();
-        node.append(60).unwrap();
-        drop(node);
-        let db = StateDb::open(&DataDir::new(&folder), StateOptions::default()).unwrap();
+        let (_dir, db) = node_of(60);
         let threads = Threads::new(3).unwrap();
         let several = StateDb::new(db.node().clone(), db.options.clone()).with_threads(threads);
         for (first, last) in [(0, 0), (0, 30), (20, 45), (59, 59), (60, 60)] {

@@ -239,10 +239,7 @@ impl Collector {
     /// Creates a collector for the changes of `blocks`. Above `last_block` only the first
     /// change of each key is kept.
     pub(crate) fn new(blocks: BlockRange, last_block: u64, options: &StateOptions) -> Self {
-        let spill = options
-            .spill
-            .as_ref()
-            .map(|spill| SpillDir::new(spill, blocks));
+        let spill = SpillDir::of(options, blocks);
         Self::with_memory(blocks, last_block, options.overlay_bytes_max, spill)
     }
 
@@ -255,10 +252,7 @@ impl Collector {
         parts: usize,
     ) -> impl Iterator<Item = (BlockRange, Self)> {
         let bytes_max = options.overlay_bytes_max / parts;
-        let spill = options
-            .spill
-            .as_ref()
-            .map(|spill| SpillDir::new(spill, blocks));
+        let spill = SpillDir::of(options, blocks);
         let most = blocks.blocks().div_ceil(parts as u64);
         blocks.chunks(most).map(move |part| {
             let own = Self::with_memory(blocks, last_block, bytes_max, spill.clone());

@@ -1,6 +1,6 @@
 //! Temporary files without a name, with a limit on their total size.
 
-use crate::{Error, Result, Spill};
+use crate::{Error, Result, Spill, StateOptions};
 use std::{
     fs::File,
     io::{self, BufWriter, Write},
@@ -28,6 +28,12 @@ pub(crate) struct SpillDir {
 }
 
 impl SpillDir {
+    /// The directory of the options, for the changes of `blocks`.
+    pub(crate) fn of(options: &StateOptions, blocks: BlockRange) -> Option<Self> {
+        let spill = options.spill.as_ref()?;
+        Some(Self::new(spill, blocks))
+    }
+
     pub(crate) fn new(spill: &Spill, blocks: BlockRange) -> Self {
         Self {
             directory: spill.directory.as_path().into(),
