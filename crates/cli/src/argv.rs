@@ -217,6 +217,40 @@ pub(crate) fn command_line<'a>(words: impl IntoIterator<Item = &'a String>) -> S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::{CommandFactory, ValueHint};
+    use std::collections::BTreeSet;
+
+    /// Arguments for directories that commands protect themselves, or make.
+    const DIRECTORIES: [&str; 7] = [
+        "datadir",
+        "directory",
+        "folder",
+        "index",
+        "rocksdb",
+        "run",
+        "static_files",
+    ];
+
+    fn paths_of(command: &Command, found: &mut BTreeSet<String>) {
+        let paths = command
+            .get_arguments()
+            .filter(|arg| arg.get_value_hint() == ValueHint::AnyPath);
+        found.extend(paths.map(|arg| arg.get_id().to_string()));
+        for inner in command.get_subcommands() {
+            paths_of(inner, found);
+        }
+    }
+
+    /// A new argument for a path is in one of the lists.
+    #[test]
+    fn paths_are_read_or_written() {
+        let mut found = BTreeSet::new();
+        paths_of(&crate::Cli::command(), &mut found);
+        for id in READ.iter().chain(&WRITTEN).chain(&DIRECTORIES) {
+            found.remove(*id);
+        }
+        assert_eq!(found, BTreeSet::new());
+    }
 
     fn rewritten(line: &str) -> String {
         let args = several_blocks(line.split(' ').map(OsString::from));
