@@ -30,15 +30,26 @@ pub(crate) fn account(value: &[u8]) -> Result<Account, Malformed> {
     Ok(account)
 }
 
-/// Decodes a row of account changes: the address and the previous account, if it existed.
-pub(crate) fn account_before(row: &[u8]) -> Result<(Address, Option<Account>), Malformed> {
+/// The account before a change as it is stored. Most changes are not the first one of their account after
+/// some block, so that only their address matters.
+#[derive(Clone, Copy, Debug)]
+pub struct AccountBefore<'a>(&'a [u8]);
+
+impl AccountBefore<'_> {
+    /// Decodes it; `None` if the account did not exist.
+    pub fn decode(self) -> Result<Option<Account>, Malformed> {
+        match self.0 {
+            [] => Ok(None),
+            stored => account(stored).map(Some),
+        }
+    }
+}
+
+/// Decodes the address of a row of account changes.
+pub(crate) fn account_before(row: &[u8]) -> Result<(Address, AccountBefore<'_>), Malformed> {
     let mut reader = Reader::new(row);
     let address = reader.address()?;
-    let before = match reader.rest() {
-        [] => None,
-        stored => Some(account(stored)?),
-    };
-    Ok((address, before))
+    Ok((address, AccountBefore(reader.rest())))
 }
 
 /// Decodes a value of `PlainStorageState` or `HashedStorages`, or a row of storage changes in
@@ -94,7 +105,7 @@ fn unhashed_code(value: &[u8]) -> Result<&[u8], Malformed> {
 /// See [`crate::fuzzing`].
 pub(crate) fn fuzz(bytes: &[u8]) {
     let _ = account(bytes);
-    let _ = account_before(bytes);
+    let _ = account_before(bytes).map(|(_, before)| before.decode());
     let _ = storage_entry(bytes);
     let _ = storage_before(bytes);
     let _ = code(bytes, B256::ZERO);
@@ -126,15 +137,15 @@ mod tests {
         assert!(account(&row).is_err(), "trailing byte");
         assert!(account(&hex!("0008")).is_err(), "unknown flag");
         let mut change = vec![0xaa; 20];
-        assert_eq!(
-            account_before(&change),
-            Ok((Address::repeat_byte(0xaa), None))
-        );
-        change.extend([0, 0]);
-        assert_eq!(
-            account_before(&change),
-            Ok((Address::repeat_byte(0xaa), Some(empty)))
-        );
+        for (more, before) in [(&[][..], Ok(None)), (&[0, 0][..], Ok(Some(empty)))] {
+            change.extend(more);
+            let (address, stored) = account_before(&change).unwrap();
+            assert_eq!(address, Address::repeat_byte(0xaa));
+            assert_eq!(stored.decode(), before);
+        }
+        // Damage beyond the address matters only if the account is needed.
+        change.push(0);
+        assert!(account_before(&change).unwrap().1.decode().is_err());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! v2 in static files. Every block has one, including the genesis.
 
 use crate::{
-    Account, BlockRange, Layout, Part, Result, Scratch, Snapshot, account,
+    Account, AccountBefore, BlockRange, Layout, Part, Result, Scratch, Snapshot, account,
     change_file::OpenChangeFile,
     checkpoint::PruneSegment,
     compact::Malformed,
@@ -33,21 +33,21 @@ const ROWS_AT_ONCE: u64 = 64;
 
 impl Snapshot<'_> {
     /// Visits the accounts that each block changed, ascending by block and account, with their
-    /// previous values; `None` if one did not exist.
+    /// previous values.
     pub fn for_each_account_change(
         &self,
         blocks: BlockRange,
         scratch: &mut Scratch,
-        visit: &mut dyn FnMut(u64, Address, Option<Account>),
+        visit: &mut dyn FnMut(u64, Address, AccountBefore<'_>) -> Result<(), Malformed>,
     ) -> Result<()> {
         self.check_changes(Part::AccountChanges, blocks)?;
         let mut order = Ascending::default();
         let mut row = |block, row: &[u8]| {
             let (address, before) = account::account_before(row)?;
-            if order.is_next((block, address))? {
-                visit(block, address, before);
+            match order.is_next((block, address))? {
+                true => visit(block, address, before),
+                false => Ok(()),
             }
-            Ok(())
         };
         match self.layout()? {
             Layout::V1 => {
@@ -107,9 +107,8 @@ impl Snapshot<'_> {
                 let table = Table::AccountChangeSets;
                 let key = tables::number_key(block);
                 let row = self.txn.get_duplicate(table, &key, address.as_slice())?;
-                let decoded = row.map(account::account_before).transpose();
-                let found = decoded.map_err(|what| self.bad_value(table, block, what))?;
-                Ok(found.map(|(_, before)| before))
+                let decoded = row.map(|row| account::account_before(row)?.1.decode());
+                (decoded.transpose()).map_err(|what| self.bad_value(table, block, what))
             }
             Layout::V2 => {
                 let mut scratch = self.own_scratch.borrow_mut();
@@ -117,7 +116,7 @@ impl Snapshot<'_> {
                 let (reader, rows) = scratch.account_changes.block(jar, block)?;
                 search(jar, reader, rows, |row| {
                     let (found, before) = account::account_before(row)?;
-                    Ok((found.cmp(&address), before))
+                    Ok((found.cmp(&address), before.decode()?))
                 })
             }
         }

@@ -94,7 +94,7 @@ mod retry;
 #[doc(hidden)]
 pub mod fuzzing;
 
-pub use account::Account;
+pub use account::{Account, AccountBefore};
 pub use alloy_eips::eip4895::Withdrawal;
 pub use block::Block;
 pub use chain::Chain;

@@ -54,8 +54,9 @@ impl BlockChanges {
         snapshot.for_each_account_change(one, scratch, &mut |_, address, before| {
             changes.accounts.push(AccountChange {
                 address,
-                before: before.map(to_account),
+                before: before.decode()?.map(to_account),
             });
+            Ok(())
         })?;
         snapshot.for_each_storage_change(one, scratch, &mut |_, address, slot, before| {
             changes.storage.push(StorageChange {

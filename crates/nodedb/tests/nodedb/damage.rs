@@ -62,7 +62,9 @@ fn read_everything(dir: &Path) -> Result<Everything> {
     let mut changes = Vec::new();
     let mut scratch = Scratch::default();
     snapshot.for_each_account_change(whole, &mut scratch, &mut |block, address, before| {
+        let before = before.decode()?;
         changes.extend(format!("{block} {address} {before:?}").bytes());
+        Ok(())
     })?;
     snapshot.for_each_storage_change(
         whole,

@@ -78,6 +78,7 @@ fn every_change_is_indexed_and_nothing_else() {
         snapshot
             .for_each_account_change(blocks, &mut scratch, &mut |block, address, _| {
                 accounts.entry(address).or_default().push(block);
+                Ok(())
             })
             .unwrap();
         snapshot

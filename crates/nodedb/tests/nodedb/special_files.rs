@@ -39,7 +39,7 @@ fn read_all(dir: &Path) -> Result<u64> {
         Ok(ControlFlow::Continue(()))
     })?;
     let mut scratch = Scratch::default();
-    snapshot.for_each_account_change(whole, &mut scratch, &mut |_, _, _| {})?;
+    snapshot.for_each_account_change(whole, &mut scratch, &mut |_, _, _| Ok(()))?;
     snapshot.for_each_storage_change(whole, &mut scratch, &mut |_, _, _, _| {})?;
     Ok(read)
 }

@@ -290,13 +290,18 @@ impl Collector {
             scratch,
         } = self;
         snapshot.for_each_account_change(blocks, scratch, &mut |block, address, before| {
-            accounts.push(rows::account_row(address, block, before));
+            if accounts.takes(address.into_array(), block) {
+                accounts.push(rows::account_row(address, block, before.decode()?));
+            }
+            Ok(())
         })?;
         snapshot.for_each_storage_change(
             blocks,
             scratch,
             &mut |block, address, slot, before| {
-                storage.push(rows::storage_row(address, slot, block, before));
+                if storage.takes(rows::storage_key(address, slot), block) {
+                    storage.push(rows::storage_row(address, slot, block, before));
+                }
             },
         )?;
         accounts.make_room()?;

@@ -26,11 +26,6 @@ pub(crate) fn probe<const KEY: usize, const ROW: usize>(key: [u8; KEY], block: u
     row
 }
 
-/// Returns the key of a row.
-pub(crate) fn key_of<const KEY: usize, const ROW: usize>(row: &Row<ROW>) -> [u8; KEY] {
-    field(row, 0).unwrap_or([0; KEY])
-}
-
 /// Returns the block of a row.
 pub(crate) fn block_of<const KEY: usize, const ROW: usize>(row: &Row<ROW>) -> u64 {
     field(row, KEY).map_or(0, u64::from_be_bytes)

@@ -2,7 +2,7 @@
 //! are merged at the end.
 
 use super::{
-    rows::{Row, block_of, is_hidden, key_of},
+    rows::{Row, compact, is_hidden},
     spill::{FileRows, SpillDir, SpillFile},
     table::{SortedFile, Table},
 };
@@ -47,12 +47,16 @@ impl<const KEY: usize, const ROW: usize> Sorter<KEY, ROW> {
         }
     }
 
-    /// Adds a row. Its block must not be below the block of an earlier row.
+    /// Whether the row of a key and block is used, and has to be [added](Self::push). Its block must not be
+    /// below the block of an earlier row.
+    #[inline]
+    pub(crate) fn takes(&mut self, key: [u8; KEY], block: u64) -> bool {
+        block <= self.last_block || self.seen.insert(key)
+    }
+
+    /// Adds a row that it [takes](Self::takes).
     #[inline]
     pub(crate) fn push(&mut self, row: Row<ROW>) {
-        if block_of::<KEY, ROW>(&row) > self.last_block && !self.seen.insert(key_of(&row)) {
-            return;
-        }
         let rows = self.rows.len();
         if rows == self.rows.capacity() {
             // Doubles the capacity, but not beyond the limit.
@@ -94,20 +98,20 @@ impl<const KEY: usize, const ROW: usize> Sorter<KEY, ROW> {
         Ok(())
     }
 
-    /// Adds the rows of a sorter for later blocks, and its share of memory.
+    /// Adds the rows of a sorter for later blocks, and its share of memory. Nothing else is added then.
     pub(crate) fn append(&mut self, later: Self) -> Result<()> {
-        drop(later.seen);
+        // Sorting finds their keys in both.
+        self.seen = HashSet::default();
         self.rows_max += later.rows_max;
-        for row in later.rows {
-            self.push(row);
-        }
+        self.rows.reserve_exact(later.rows.len());
+        self.rows.extend(later.rows);
         self.runs.extend(later.runs);
         self.make_room()
     }
 
     pub(crate) fn finish(mut self) -> Result<Table<KEY, ROW>> {
         if self.runs.is_empty() {
-            self.rows.sort_unstable();
+            compact::<KEY, ROW>(&mut self.rows, self.last_block);
             self.rows.shrink_to_fit();
             return Ok(Table::Memory(self.rows));
         }
@@ -178,7 +182,9 @@ mod tests {
             } else {
                 &mut second
             };
-            sorter.push(row(*slot, *block, *value));
+            if sorter.takes(key(*slot), *block) {
+                sorter.push(row(*slot, *block, *value));
+            }
             sorter.make_room().unwrap();
         }
         first.append(second).unwrap();
