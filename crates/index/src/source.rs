@@ -292,9 +292,9 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
         report.hashes.sort_unstable();
         report.hashes.dedup();
         let mut blocks: Vec<u64> = report.hashes.iter().map(|(block, _)| *block).collect();
-        for range in covered.iter() {
-            blocks.extend([range.first.saturating_sub(1), range.last]);
-        }
+        let span = covered.span();
+        let ends = span.map(|it| [it.first.saturating_sub(1), it.last]);
+        blocks.extend(ends.into_iter().flatten());
         let now = self.source.canonical_hashes(&blocks)?;
         let (then, ends) = now.split_at(report.hashes.len());
         for ((block, hash), now) in report.hashes.into_iter().zip(then) {
@@ -302,31 +302,29 @@ impl<'a, R: TransferSource> Indexed<'a, R> {
                 return Err(SourceError::Reorged { block });
             }
         }
-        let anchor = |(blocks, hashes): (BlockRange, &[Option<B256>])| match *hashes {
-            [before, Some(hash)] => Ok(BlockAnchor {
+        // Everything is canonical, so one anchor is enough: thousands of single blocks can be requested, and the
+        // hash of each is a lookup at a random place of the database.
+        let anchor = match (span, ends) {
+            (Some(blocks), [before, Some(hash)]) => Some(BlockAnchor {
                 blocks,
                 // Block 0 has none, which headers write as zero.
                 parent_hash: before.map(|hash| match blocks.first {
                     0 => B256::ZERO,
                     _ => hash,
                 }),
-                hash,
+                hash: *hash,
             }),
-            _ => Err(SourceError::Reorged { block: blocks.last }),
+            (Some(BlockRange { last, .. }), _) => return Err(SourceError::Reorged { block: last }),
+            (None, _) => None,
         };
-        let anchors: Vec<BlockAnchor> = covered
-            .iter()
-            .zip(ends.chunks(2))
-            .map(anchor)
-            .collect::<Result<_, _>>()?;
         Ok(ScanReport {
             covered,
             missing: report.missing,
             counts: report.counts,
             caveats: report.caveats,
             notes: report.notes,
-            last_block_hash: anchors.last().map(|anchor| anchor.hash),
-            anchors,
+            last_block_hash: anchor.map(|anchor| anchor.hash),
+            anchors: anchor.into_iter().collect(),
         })
     }
 }

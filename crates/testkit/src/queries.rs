@@ -318,9 +318,12 @@ pub fn seen(report: &ScanReport) -> ScanReport {
     report.counts.skipped_blocks = 0;
     report.counts.transactions = 0;
     report.counts.logs = 0;
-    // Only sources with headers know the parent of a run within their blocks.
-    for anchor in &mut report.anchors {
-        anchor.parent_hash = None;
+    // Only sources with headers know the parent of a run within their blocks, and an anchor can span blocks
+    // that were not requested.
+    if let [first, ..] = report.anchors[..] {
+        report.anchors.drain(..report.anchors.len() - 1);
+        report.anchors[0].blocks.first = first.blocks.first;
+        report.anchors[0].parent_hash = None;
     }
     report
 }

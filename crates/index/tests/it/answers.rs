@@ -135,6 +135,14 @@ fn blocks_without_an_index_are_answered_by_the_node() {
     let (expected, expected_report) = ask(&node, &partial).unwrap();
     assert_same(&found, &expected, "partial");
     assert_eq!(report, expected_report);
+    // Single blocks are of one chain, which the hash of the last one fixes.
+    let single: BlockRanges = (0..100).map(|it| range(2 * it, 2 * it)).collect();
+    let (_, report) = ask(&indexed, &everything(single)).unwrap();
+    let [anchor] = report.anchors[..] else {
+        panic!("{:?}", report.anchors);
+    };
+    assert_eq!(anchor.blocks, range(0, 198));
+    assert_eq!(Some(anchor.hash), node.canonical_hash(198).unwrap());
     // No batch follows a break.
     let mut batches = 0;
     let whole = everything(range(0, 200));
