@@ -67,7 +67,9 @@ impl LabelSet {
     }
 
     pub(crate) fn push(&mut self, label: Label) {
-        let labels = Arc::make_mut(self.0.get_or_insert_default());
+        // Most addresses have one label. An empty vector would grow to four at once.
+        let one = || Arc::new(Vec::with_capacity(1));
+        let labels = Arc::make_mut(self.0.get_or_insert_with(one));
         if !labels.contains(&label) {
             labels.push(label);
         }

@@ -23,16 +23,14 @@ impl Labels {
 
     /// Adds the rows of a file after what is known, and keeps what was left out of it. `name` is
     /// for rows without one.
-    pub fn read(&mut self, decoded: &Decoded, name: &str) {
-        for Row { address, label } in &decoded.rows {
-            let mut label = label.clone();
+    pub fn read(&mut self, decoded: Decoded, name: &str) {
+        for Row { address, mut label } in decoded.rows {
             if label.name.is_empty() {
                 name.clone_into(&mut label.name);
             }
-            self.add(*address, label);
+            self.add(address, label);
         }
-        let warnings = Arc::make_mut(&mut self.warnings);
-        warnings.extend(decoded.warnings.iter().cloned());
+        Arc::make_mut(&mut self.warnings).extend(decoded.warnings);
     }
 
     /// Adds what `lower` has, after what is known.

@@ -28,7 +28,7 @@ pub fn labels(paths: &[String], checksum: Checksum, chain_id: u64) -> Result<Lab
         for path in files(Path::new(path))? {
             let decoded = read(&path, checksum, chain_id)?;
             let name = name(&path);
-            labels.read(&decoded, name.split('.').next().unwrap_or(&name));
+            labels.read(decoded, name.split('.').next().unwrap_or(&name));
         }
     }
     Ok(labels)
@@ -59,7 +59,7 @@ pub fn stop_list(
     let addresses = decoded.rows.iter().map(|row| row.address).collect();
     decoded.rows.retain(|row| !row.label.name.is_empty());
     let mut labels = Labels::default();
-    labels.read(&decoded, "");
+    labels.read(decoded, "");
     Ok((addresses, labels))
 }
 
