@@ -1,7 +1,7 @@
 //! An open index: its segments, their blocks and their chain.
 
 use crate::{
-    error::{Error, Result},
+    error::{Error, Result, listed},
     manifest::{Manifest, SegmentInfo},
     segment::Segment,
 };
@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
-use txgraph_stored::{Additions, folder::FolderError};
+use txgraph_stored::Additions;
 use txgraph_transfers::{
     BlockAnchor, BlockRange, BlockRanges, ChainInfo, Participation, ScanRequest, SourceError,
     TransferFilter, TransferSource, WrappedNative,
@@ -95,13 +95,10 @@ impl Index {
     /// have decoded and verified stays.
     pub fn open_after(folder: &Path, chain: &ChainInfo, before: Option<&Self>) -> Result<Self> {
         // A writer may replace the manifest and delete files that the old one names.
-        let is_gone = |error: &Error| {
-            matches!(error, Error::Folder(FolderError::Io { source, .. })
-                if source.kind() == std::io::ErrorKind::NotFound)
-        };
-        Retry::REREAD.run("opening the index", is_gone, || {
-            Self::attempt(folder, chain, before)
-        })
+        let is_gone = |error: &Error| error.missing_file().is_some();
+        let attempt = || Self::attempt(folder, chain, before);
+        let opened = Retry::REREAD.run("opening the index", is_gone, attempt);
+        opened.map_err(listed)
     }
 
     fn attempt(folder: &Path, chain: &ChainInfo, before: Option<&Self>) -> Result<Self> {

@@ -7,3 +7,11 @@ pub use txgraph_stored::{StoreError as Error, StoreResult as Result};
 pub(crate) fn damaged(path: impl Into<PathBuf>, what: impl Into<String>) -> Error {
     Error::damaged(StoreKind::Index, path, what)
 }
+
+/// The error of opening a segment that the manifest lists: it must exist.
+pub(crate) fn listed(error: Error) -> Error {
+    match error.missing_file() {
+        Some(path) => damaged(path, "it does not exist"),
+        None => error,
+    }
+}

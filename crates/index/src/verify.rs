@@ -50,11 +50,11 @@ fn check(
     segment.check_structure()?;
     let blocks = segment.blocks();
     if origin.source.canonical_hash(blocks.last)? != Some(segment.head().last_hash) {
-        return Err(contradicts(
-            segment,
-            blocks.last,
-            "the block is not canonical; updating the index removes such segments",
-        ));
+        return Err(Error::Replaced {
+            kind: StoreKind::Index,
+            path: segment.path().to_owned(),
+            block: blocks.last,
+        });
     }
     match expected {
         Some(expected) => {

@@ -9,7 +9,8 @@
 
 use crate::{
     builder::{Builder, Capacity},
-    error::{Error, Result},
+    directory::Index,
+    error::{Error, Result, listed},
     layout::BLOCKS_MAX,
     manifest::{FILE, Manifest, SegmentInfo, is_ours},
     segment::Segment,
@@ -27,7 +28,7 @@ use txgraph_stored::{
     folder::{self, FolderLock, LOCK_FILE, remove, sync_folder},
     run, run_jobs, units,
 };
-use txgraph_transfers::{BlockRanges, BlockSummary, SourceError, Transfer};
+use txgraph_transfers::{BlockRanges, BlockSummary, ChainInfo, SourceError, Transfer};
 use txgraph_work::{CancelFlag, ProgressGuard};
 
 /// Jobs that are started and not yet done, for each thread.
@@ -169,6 +170,10 @@ impl Store for Writer<'_> {
         &mut self.manifest.segments
     }
 
+    fn check_files(&self, chain: &ChainInfo) -> Result<()> {
+        Index::open(self.folder, chain).map(drop)
+    }
+
     fn save(&self) -> Result<()> {
         self.manifest.save(self.folder)
     }
@@ -261,7 +266,7 @@ impl<'a> Writer<'a> {
     fn joined(&self, old: &[SegmentInfo], cancel: &CancelFlag) -> Result<SegmentInfo> {
         let mut builder: Option<Builder> = None;
         for info in old {
-            let segment = Segment::open(&self.folder.join(&info.file), true)?;
+            let segment = Segment::open(&self.folder.join(&info.file), true).map_err(listed)?;
             // Damage must not get new checksums. Reading checks every block that it uses; this
             // also checks the others.
             segment.check()?;

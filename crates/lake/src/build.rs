@@ -25,8 +25,8 @@ use txgraph_stored::{
     Stop, StoreKind, everything, run, run_jobs, units,
 };
 use txgraph_transfers::{
-    AnomalousLogs, BlockRange, BlockRanges, BlockSummary, ScanRequest, SourceError, Transfer,
-    WrappedNative,
+    AnomalousLogs, BlockRange, BlockRanges, BlockSummary, ChainInfo, ScanRequest, SourceError,
+    Transfer, WrappedNative,
 };
 use txgraph_work::{CancelFlag, ProgressGuard};
 
@@ -178,6 +178,10 @@ impl txgraph_stored::Store for Writer<'_> {
 
     fn units(&mut self) -> &mut Vec<PartitionInfo> {
         &mut self.manifest.partitions
+    }
+
+    fn check_files(&self, _: &ChainInfo) -> Result<()> {
+        Lake::at(self.store)?.check_files()
     }
 
     fn save(&self) -> Result<()> {

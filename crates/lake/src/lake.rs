@@ -3,10 +3,10 @@
 use crate::{
     checksummed_file::{BLOCK_BYTES, CheckedFile},
     error::{Error, Result, damaged},
-    manifest::{Manifest, PartitionInfo, hex},
+    manifest::{FileInfo, Manifest, PartitionInfo, hex},
     names::{CHECKSUMS, PARTITIONS},
     schema::Table,
-    store::Store,
+    store::{Blob, Store},
     table::TableFile,
     writer::Checksums,
 };
@@ -14,7 +14,7 @@ use alloy_primitives::{Address, B256};
 use serde::Serialize;
 use std::{
     cell::Cell,
-    io,
+    collections::HashSet,
     path::{Path, PathBuf},
     sync::OnceLock,
 };
@@ -178,6 +178,27 @@ impl Lake {
         partition.map(|it| it.block_time(block)).transpose()
     }
 
+    /// Checks that every file exists and has its length. In a bucket, only the partitions are looked for.
+    ///
+    /// # Errors
+    ///
+    /// The first file that is missing, or has another length.
+    pub fn check_files(&self) -> Result<()> {
+        let found: HashSet<String> = self.store.partitions()?.into_iter().collect();
+        for partition in &self.partitions {
+            if !found.contains(&partition.info.folder) {
+                return Err(partition.missing(&partition.path));
+            }
+            if !self.store.is_remote() {
+                for file in &partition.info.files {
+                    partition.open(file)?;
+                }
+                partition.checksums()?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns a summary.
     pub fn status(&self) -> Status {
         let partitions = self.partitions();
@@ -302,10 +323,18 @@ impl Partition {
         let sums = sums.into_iter().find(|file| file.name == table.as_str());
         let sums = sums
             .ok_or_else(|| self.damaged(format!("{CHECKSUMS} does not list {}", table.as_str())))?;
-        let blob = self.store.open(&self.name(table.as_str()), info.bytes)?;
-        let file = CheckedFile::new(blob, sums.crc32.clone())?;
+        let file = CheckedFile::new(self.open(info)?, sums.crc32.clone())?;
         let file = TableFile::open(file, table, info.rows)?;
         Ok(place.get_or_init(|| file))
+    }
+
+    /// Opens one of its files.
+    fn open(&self, file: &FileInfo) -> Result<Blob> {
+        let blob = self.store.open(&self.name(&file.name), file.bytes);
+        blob.map_err(|error| match error.missing_file() {
+            Some(path) => self.missing(path),
+            None => error,
+        })
     }
 
     /// The name of one of its files in the lake.
@@ -345,7 +374,7 @@ impl Partition {
                 "{} was replaced while the lake was read; open the lake again",
                 self.path.display()
             )),
-            _ => Error::io("read", path, io::ErrorKind::NotFound.into()),
+            _ => damaged(path, "it does not exist"),
         }
     }
 

@@ -61,6 +61,11 @@ impl Store {
         &self.path
     }
 
+    /// Whether it is in a bucket.
+    pub(crate) fn is_remote(&self) -> bool {
+        is_remote(&self.path)
+    }
+
     /// Whether the directory exists. A bucket has no directories.
     pub(crate) fn exists(&self) -> bool {
         #[cfg(feature = "s3")]

@@ -70,11 +70,11 @@ fn check_partition(
         return Ok(VerifyReport::default());
     };
     if origin.source.canonical_hash(blocks.last)? != Some(partition.info.last_hash) {
-        return Err(contradicts(
-            partition,
-            blocks.last,
-            "the block is not canonical; appending to the lake removes such partitions",
-        ));
+        return Err(Error::Replaced {
+            kind: StoreKind::Lake,
+            path: partition.path().to_owned(),
+            block: blocks.last,
+        });
     }
     expected.each_run(blocks, stop, |run| compare(partition, &content, run))
 }

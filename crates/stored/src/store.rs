@@ -227,6 +227,9 @@ pub trait Store {
     /// The units of the manifest, ascending and without overlaps.
     fn units(&mut self) -> &mut Vec<Self::Unit>;
 
+    /// Checks that the files of all units exist. `chain`: the chain of the source.
+    fn check_files(&self, chain: &ChainInfo) -> Result<()>;
+
     /// Replaces the manifest as a whole.
     fn save(&self) -> Result<()>;
 
@@ -254,7 +257,7 @@ pub trait Store {
 ///
 /// # Errors
 ///
-/// If the store belongs to another chain, blocks are missing, or files cannot be read or written.
+/// If the store belongs to another chain, blocks or files are missing, or files cannot be read or written.
 pub fn run<S: Store>(
     store: &mut S,
     origin: &BuildSource<'_>,
@@ -265,6 +268,7 @@ pub fn run<S: Store>(
     let (source, contents) = (origin.source, store.contents());
     contents.check_chain(store.path(), source.chain())?;
     contents.check_internal(origin)?;
+    store.check_files(source.chain())?;
     let mut report = BuildReport::default();
     // The last block of the first pass: a chain that grows faster than it is read would never be
     // complete. So every later pass follows a reorganization.

@@ -118,7 +118,7 @@ pub enum StoreError {
         "{} is damaged: {what}; {}",
         path.display(),
         kind.words(
-            "verify the index, then drop it and build it again",
+            "drop the index and build it again",
             "build the lake again, or restore the file"
         )
     )]
@@ -129,6 +129,23 @@ pub enum StoreError {
         path: PathBuf,
         /// Which bytes or which content of it.
         what: String,
+    },
+    /// A unit ends with a block that a reorganization replaced.
+    #[error(
+        "{}: block {block} is not canonical; {}",
+        path.display(),
+        kind.words(
+            "updating the index removes such segments",
+            "appending to the lake removes such partitions"
+        )
+    )]
+    Replaced {
+        /// The kind of the store.
+        kind: StoreKind,
+        /// The unit.
+        path: PathBuf,
+        /// The last block of the unit.
+        block: u64,
     },
     /// The store differs from its source.
     #[error(
@@ -202,6 +219,18 @@ impl StoreError {
             path: path.to_owned(),
             block,
             what: what.into(),
+        }
+    }
+
+    /// The file, if the error is that it does not exist.
+    pub fn missing_file(&self) -> Option<&Path> {
+        match self {
+            Self::Folder(FolderError::Io { path, source, .. })
+                if source.kind() == io::ErrorKind::NotFound =>
+            {
+                Some(path)
+            }
+            _ => None,
         }
     }
 

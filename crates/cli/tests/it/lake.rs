@@ -148,6 +148,12 @@ fn a_lake_is_extended_compacted_and_described() {
         3,
         "32:36 (not in the lake)",
     );
+    let partition = entry(&sample.path("x.lake/partitions"), "");
+    fs::remove_file(partition.join("transfers.parquet")).unwrap();
+    for line in ["status", "append --to-block 31"] {
+        let missing = "transfers.parquet is damaged: it does not exist; build the lake again";
+        sample.fails(&format!("lake {line} x.lake"), 1, missing);
+    }
 }
 
 /// A lake with internal transfers answers both kinds of queries without a replay.

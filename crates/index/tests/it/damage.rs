@@ -110,7 +110,7 @@ fn damage_names_file_bytes_and_remedy() {
         path.to_str().unwrap(),
         "(Amounts",
         ") do not match their checksum",
-        "verify the index",
+        "drop the index",
         "build it again",
     ] {
         assert!(message.contains(part), "{message}");

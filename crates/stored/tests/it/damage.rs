@@ -111,6 +111,24 @@ fn damage_of_each_file_gives_errors(kind: &Kind, _: &str) {
         fs::write(place.path().join(name), good).unwrap();
     }
     assert!(refused > 100, "{refused}");
+    for (name, good) in files
+        .iter()
+        .filter(|(name, _)| !name.ends_with(kind.manifest))
+    {
+        fs::remove_file(place.path().join(name)).unwrap();
+        let refused = match (kind.open)(place.path(), node) {
+            Err(error) => error.to_string(),
+            Ok(open) => open.verify(node, true).unwrap_err().to_string(),
+        };
+        let built = (kind.build)(place.path(), node.into(), &options(32));
+        for refused in [refused, built.unwrap_err().to_string()] {
+            assert!(
+                refused.contains("is damaged: it does not exist"),
+                "{refused}"
+            );
+        }
+        fs::write(place.path().join(name), good).unwrap();
+    }
     kind.verified(place.path(), node);
 }
 

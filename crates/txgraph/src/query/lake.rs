@@ -94,9 +94,11 @@ impl LakeHandle<'_> {
 ///
 /// # Errors
 ///
-/// If there is none, or its manifest is damaged.
+/// If there is none, its manifest is damaged, or a file is missing or has another length.
 pub fn lake_status(directory: &Path) -> Result<Status> {
-    Ok(Lake::open(directory)?.status())
+    let lake = Lake::open(directory)?;
+    lake.check_files()?;
+    Ok(lake.status())
 }
 
 /// Checks every byte of the lake in a directory, without its source.
