@@ -38,7 +38,13 @@ impl Prices {
         let mut prices = Self::default();
         file.each_row(|row| {
             let value: f64 = match row[price].parse() {
-                Ok(value) if f64::is_finite(value) && value >= 0.0 => value,
+                Ok(value) if f64::is_finite(value) && value >= 0.0 => {
+                    let digits = row[price].split(['e', 'E']).next().unwrap_or_default();
+                    if value == 0.0 && digits.contains(|digit: char| matches!(digit, '1'..='9')) {
+                        return Err(format!("the price `{}` is too small", &row[price]));
+                    }
+                    value
+                }
                 _ => return Err(format!("`{}` is not a price", &row[price])),
             };
             let name = row[token].to_ascii_lowercase();
@@ -136,6 +142,10 @@ mod tests {
             ("token,price\neth,cheap\n", "line 2: `cheap` is not a price"),
             ("token,price\neth,-1\n", "line 2: `-1` is not a price"),
             ("token,price\neth,inf\n", "not a price"),
+            (
+                "token,price\neth,0e9\nx,1E-400\n",
+                "line 3: the price `1E-400` is too small",
+            ),
             ("token,price\n0x12,1\n", "line 2: `0x12` is not an address"),
             ("token,price\neth,1\nETH,2\n", "line 3: two prices of `ETH`"),
             ("token,price\n,1\n", "line 2: no token"),

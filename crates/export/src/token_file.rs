@@ -6,7 +6,8 @@ use crate::{
 };
 use alloy_primitives::Address;
 use serde::Deserialize;
-use std::{collections::BTreeMap, str::FromStr};
+use serde_json::Value;
+use std::{collections::BTreeMap, fmt::Display};
 
 #[derive(Deserialize)]
 struct JsonList {
@@ -18,7 +19,7 @@ struct JsonList {
 struct JsonToken {
     chain_id: u64,
     address: String,
-    decimals: u8,
+    decimals: Value,
     symbol: String,
 }
 
@@ -62,13 +63,21 @@ impl TokenList {
             }
             return Ok(list);
         }
-        let read: JsonList = serde_json::from_str(text)
-            .map_err(|e| format!("not a token list (an object with an array `tokens`): {e}"))?;
+        let wrong = |reason: &dyn Display| {
+            format!("not a token list (an object with an array `tokens`): {reason}")
+        };
+        if text.trim_start().starts_with('[') {
+            return Err(wrong(&"it is an array"));
+        }
+        let read: JsonList = serde_json::from_str(text).map_err(|error| wrong(&error))?;
         for (i, token) in read.tokens.into_iter().enumerate() {
-            let (symbol, decimals) = (token.symbol, token.decimals);
+            let decimals = token.decimals.as_u64().and_then(|it| u8::try_from(it).ok());
+            let decimals = decimals.ok_or_else(|| wrong_decimals(&token.decimals));
+            let (symbol, chain) = (token.symbol, Some(token.chain_id));
             parse_address(&token.address)
                 .and_then(|address| {
-                    list.insert(address, Some(token.chain_id), Token { symbol, decimals })
+                    let decimals = decimals?;
+                    list.insert(address, chain, Token { symbol, decimals })
                 })
                 .map_err(|reason| format!("token {}: {reason}", i + 1))?;
         }
@@ -89,10 +98,15 @@ impl TokenList {
             }
             let token = Token {
                 symbol: row[symbol].to_owned(),
-                decimals: number(&row[decimals], "decimals")?,
+                decimals: (row[decimals].parse::<u8>())
+                    .map_err(|_| wrong_decimals(&&row[decimals]))?,
             };
             let chain = chain.map(|chain| &row[chain]).filter(|id| !id.is_empty());
-            let chain = chain.map(|id| number(id, "chain_id")).transpose()?;
+            let number = |id: &str| {
+                let wrong = |_| format!("`{id}` is not a number for `chain_id`");
+                id.parse::<u64>().map_err(wrong)
+            };
+            let chain = chain.map(number).transpose()?;
             list.insert(parse_address(&row[address])?, chain, token)
         })?;
         Ok(list)
@@ -115,9 +129,8 @@ fn parse_address(text: &str) -> Result<Address, String> {
     Ok(address)
 }
 
-fn number<T: FromStr>(text: &str, what: &str) -> Result<T, String> {
-    text.parse()
-        .map_err(|_| format!("`{text}` is not a number for `{what}`"))
+fn wrong_decimals(found: &dyn Display) -> String {
+    format!("the decimals are a number from 0 to 255, not `{found}`")
 }
 
 #[cfg(test)]
@@ -200,6 +213,7 @@ mod tests {
             format!(r#"{{"chainId":1,"address":"{address}","symbol":"A","decimals":{decimals}}}"#)
         };
         let wrong_case = "0xa0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48";
+        let other = "0x0000000000000000000000000000000000000001";
         let lower = "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48";
         let cases = [
             (
@@ -207,12 +221,18 @@ mod tests {
                 "token 1: `0x12` is not an address",
             ),
             (json(&entry(wrong_case, "6")), "wrong checksum"),
-            (json(&entry(lower, "256")), "not a token list"),
+            (
+                json(&[entry(other, "6"), entry(lower, "256")].join(",")),
+                "token 2: the decimals are a number from 0 to 255, not `256`",
+            ),
             (
                 json(&[entry(lower, "6"), entry(lower, "18")].join(",")),
                 "token 2: 0xA0b8",
             ),
-            (TokenList::parse("[1]"), "not a token list"),
+            (
+                TokenList::parse(&format!("[{}]", entry(lower, "6"))),
+                "not a token list (an object with an array `tokens`): it is an array",
+            ),
             (TokenList::parse("{}"), "not a token list"),
             (TokenList::parse(""), "no column `address`"),
             (TokenList::parse("address,symbol\n"), "no column `decimals`"),
@@ -222,7 +242,7 @@ mod tests {
             ),
             (
                 TokenList::parse("address,symbol,decimals\nx,y,-1\n"),
-                "line 2: `-1` is not a number",
+                "line 2: the decimals are a number from 0 to 255, not `-1`",
             ),
             (
                 TokenList::parse("address,symbol,decimals\nx,y\n"),

@@ -43,6 +43,7 @@ pub(crate) fn assemble(
         duplicates,
         gaps,
         before: None,
+        time_before: None,
         parent_hash: None,
         last_hash: None,
     };
@@ -80,6 +81,8 @@ struct Assembler<'a, 'f, 'r> {
     duplicates: u64,
     gaps: Gaps,
     before: Option<&'r Header>,
+    /// The time of the last block that has one, and its row.
+    time_before: Option<(BlockTime, Place)>,
     parent_hash: Option<B256>,
     last_hash: Option<B256>,
 }
@@ -106,9 +109,29 @@ impl<'r> Assembler<'_, '_, 'r> {
         Ok(())
     }
 
+    /// The time of a block. It is an error if the block before has a later one.
+    fn time(&mut self, block: &Block<'_>) -> Result<Option<BlockTime>, Error> {
+        let Some((time, place)) = block.time() else {
+            return Ok(None);
+        };
+        match self.time_before.replace((time, place)) {
+            Some((before, earlier)) if before > time => Err(Error::Row(format!(
+                "block {} has time {} in {}, but block {} before it has the later time {} in {}; export \
+                 these blocks again, or leave out the table with wrong times",
+                place.block,
+                time.seconds(),
+                describe(self.files, place.at),
+                earlier.block,
+                before.seconds(),
+                describe(self.files, earlier.at)
+            ))),
+            _ => Ok(Some(time)),
+        }
+    }
+
     fn block(&mut self, block: &Block<'_>) -> Result<(), Error> {
         let start = self.out.len();
-        let time = block.time();
+        let time = self.time(block)?;
         self.decoder.begin_block(block.number, time);
         let indices = Indices::new(block);
         // The decoder numbers the logs that it gets; some may be missing.

@@ -66,8 +66,10 @@ impl<'r> Block<'r> {
             .chain(self.direct.iter().map(|it| &it.place))
     }
 
-    pub(crate) fn time(&self) -> Option<BlockTime> {
-        let header = self.headers.first().and_then(|header| header.place.time);
-        header.or_else(|| self.places().find_map(|place| place.time))
+    /// The time of the block, and the row that has it: the header, else the first row with a time.
+    pub(crate) fn time(&self) -> Option<(BlockTime, Place)> {
+        let header = self.headers.first().map(|header| &header.place);
+        let mut places = header.into_iter().chain(self.places());
+        places.find_map(|place| Some((place.time?, *place)))
     }
 }

@@ -129,7 +129,7 @@ impl Known {
         sort(rows, &files.files)?;
         let mut cursors = [0; 6];
         while let Some(block) = next_block(rows, &mut cursors) {
-            if let Some(time) = block.time() {
+            if let Some((time, _)) = block.time() {
                 self.times.insert(block.number, time);
             }
             let indices = Indices::new(&block);

@@ -229,6 +229,18 @@ fn blocks_must_follow_each_other() {
     let error = files.refused(Family::Etl);
     says(&error, "block 5: its hash differs between");
     says(&error, "the parent hash in");
+    let text = blocks([1, 0]).replace(",72,", ",59,");
+    let files = Files::one("blocks.csv", text);
+    files.add(
+        "transactions.csv",
+        format!("{TRANSACTIONS}{}", transaction(5, 0, "1")),
+    );
+    let error = files.refused(Family::Etl);
+    says(&error, "block 6 has time 59 in ");
+    says(
+        &error,
+        "blocks.csv, row 2, but block 5 before it has the later time 60",
+    );
 }
 
 #[test]
