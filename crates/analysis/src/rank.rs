@@ -271,10 +271,13 @@ impl Ranking {
 
 impl MeasureResult for Ranking {
     fn tables(&self) -> Vec<Table> {
-        let title = format!(
-            "Part in the flow around the roots: {} addresses, {:.4} of 1 not divided",
-            self.total, self.residual
-        );
+        let title = match self.total {
+            0 => "Part in the flow around the roots, which have no transfers to follow".to_owned(),
+            total => format!(
+                "Part in the flow around the roots: {total} addresses, {:.4} of 1 not divided",
+                self.residual
+            ),
+        };
         let mut table = Table::new(
             "ranks",
             title,

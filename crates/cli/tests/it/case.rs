@@ -5,8 +5,10 @@ use crate::{
     signals::{read_until, send, status},
 };
 use std::{
+    ffi::OsStr,
     fs,
     io::{BufReader, Write},
+    os::unix::ffi::OsStrExt,
     process::Stdio,
 };
 
@@ -321,6 +323,14 @@ fn a_failure_leaves_no_answer() {
         sample.read_json("c/case.json")["answers"],
         serde_json::json!([])
     );
+    let args = [
+        OsStr::new("case"),
+        OsStr::new("new"),
+        OsStr::from_bytes(b"c\xff"),
+    ];
+    run(sample.command().args(args))
+        .ended(2)
+        .says("the path is not UTF-8");
     sample.ok("case add c --name info -- info");
     sample.fails("case add c --name info -- info", 2, "already");
 }

@@ -102,4 +102,6 @@ fn silent_roots_are_asked_in_both_directions() {
     let root = "0x1111111111111111111111111111111111111111";
     let run = Sample::small().ok(&format!("analyze rank -r {root}"));
     run.says("no matching transfer of root 0x1111");
+    let title = "around the roots, which have no transfers to follow: none";
+    assert!(run.stdout.contains(title), "{run:?}");
 }

@@ -17,6 +17,14 @@ pub(super) fn make(args: &NewArgs, context: &Context<'_>) -> Result<()> {
     let path = &args.folder;
     let failed = |error| Error::io(path, error);
     context.global.config()?.protected_paths().check(path)?;
+    if std::path::absolute(path)
+        .map_err(failed)?
+        .to_str()
+        .is_none()
+    {
+        let message = format!("{}: the path is not UTF-8", path.display());
+        return Err(Error::usage(message).hint("commands of a case get its path as text"));
+    }
     match fs::read_dir(path).map(|mut entries| entries.next().is_some()) {
         Ok(false) => {}
         Ok(true) => {
