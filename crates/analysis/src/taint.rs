@@ -161,7 +161,7 @@ pub struct TaintSink {
         serialize_with = "optional_decimal"
     )]
     pub token_id: Option<U256>,
-    /// The amount, smallest unit. For poison, all that arrived as tainted.
+    /// The amount, smallest unit. For poison, all that arrived as tainted, or the balance if that is less.
     #[serde(serialize_with = "decimal")]
     pub amount: AmountSum,
     /// Why it is not followed further.
@@ -213,27 +213,24 @@ pub struct Taint {
 
 impl Taint {
     /// Compares what is held with the balances after the last block. What an address does not have
-    /// is moved to [`TaintEnd::LeftUnseen`], so the sums stay the same. `balance` returns the
+    /// is moved to [`TaintEnd::LeftUnseen`], so the sums stay the same; amounts of
+    /// [`TaintMethod::Poison`] are upper bounds, which the balance lowers. `balance` returns the
     /// balance in an ERC-20 token or the native coin (`None`), if it is known.
-    ///
-    /// Amounts of [`TaintMethod::Poison`] are what can have arrived, and are not compared.
     pub fn compare(&mut self, balance: impl Fn(Address, Option<Address>) -> Option<U256>) {
         let mut unseen = Vec::new();
         self.uncompared = 0;
-        for sink in self
-            .ends
-            .iter_mut()
-            .filter(|it| it.is_compared(self.method))
-        {
+        for sink in self.ends.iter_mut().filter(|it| it.is_compared()) {
             match balance(sink.address, sink.token_address) {
                 None => self.uncompared += 1,
                 Some(balance) => {
                     let held = sink.amount.min(widen(balance));
-                    unseen.push(TaintSink {
-                        amount: sink.amount - held,
-                        end: TaintEnd::LeftUnseen,
-                        ..sink.clone()
-                    });
+                    if self.method != TaintMethod::Poison {
+                        unseen.push(TaintSink {
+                            amount: sink.amount - held,
+                            end: TaintEnd::LeftUnseen,
+                            ..sink.clone()
+                        });
+                    }
                     sink.amount = held;
                 }
             }
@@ -256,10 +253,8 @@ impl Taint {
 
 impl TaintSink {
     /// Whether its amount is compared with the balance after the last block.
-    pub fn is_compared(&self, method: TaintMethod) -> bool {
-        self.token_standard.is_fungible()
-            && self.end == TaintEnd::Held
-            && method != TaintMethod::Poison
+    pub fn is_compared(&self) -> bool {
+        self.token_standard.is_fungible() && self.end == TaintEnd::Held
     }
 }
 
@@ -565,12 +560,11 @@ impl<'a> TaintTracker<'a> {
         };
         let mut ends: Vec<_> = accounts.into_iter().filter_map(held).collect();
         ends.extend(swaps.sinks());
-        let is_compared = |sink: &&TaintSink| sink.is_compared(method);
         let mut taint = Taint {
             method,
             sources: self.sources,
             rows: self.rows,
-            uncompared: ends.iter().filter(is_compared).count() as u64,
+            uncompared: ends.iter().filter(|it| it.is_compared()).count() as u64,
             ends,
             swaps: swaps.done,
             follows_swaps,

@@ -60,7 +60,7 @@ impl Taint {
     fn title(&self) -> String {
         let mut title = match self.method {
             TaintMethod::Poison => {
-                "Where tokens can have gone (poison: upper bounds, which overlap)".to_owned()
+                "Where tokens can be (poison: upper bounds, which overlap)".to_owned()
             }
             method => format!("Where the tokens are ({})", method.as_str()),
         };

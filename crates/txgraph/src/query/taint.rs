@@ -251,10 +251,7 @@ fn openings(
 
 /// Compares what is held with the balances after the last block. Returns why it is not.
 fn compare(source: &Source, graph: &TransferGraph, taint: &mut Taint) -> Result<Option<Error>> {
-    let held = taint
-        .ends
-        .iter()
-        .filter(|sink| sink.is_compared(taint.method));
+    let held = taint.ends.iter().filter(|sink| sink.is_compared());
     let wanted: BTreeSet<_> = held
         .map(|sink| (sink.address, sink.token_address))
         .collect();
