@@ -40,7 +40,8 @@ pub(crate) fn kinds() -> Vec<(&'static str, &'static str)> {
 /// The saved queries, as JSON.
 #[pyfunction]
 pub(crate) fn queries(py: Python<'_>) -> PyResult<String> {
-    let found = QueryFile::list().map_err(|error| raise(py, &error))?;
+    let found: Result<Vec<_>> = QueryFile::list().into_iter().collect();
+    let found = found.map_err(|error| raise(py, &error))?;
     let queries = found.iter().map(|query| {
         let params = query.params.iter().map(|(name, param)| {
             let about = json!({
@@ -226,7 +227,7 @@ impl Node {
             let labels = prepared.labels().clone();
             let analysis = prepared.run()?;
             let mut tables = Vec::new();
-            for table in &analysis.tables {
+            for table in analysis.tables() {
                 let (collector, target) = ArrowCollector::new();
                 analysis.write(&[AnalysisOutput {
                     target,

@@ -7,7 +7,7 @@
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 use txgraph::{
-    Address, Error, Measure, Result, Source,
+    Address, Error, ErrorKind, Measure, Result, Source,
     parse::{Checksum, parse_address},
 };
 
@@ -27,5 +27,6 @@ fn main() -> Result<()> {
 pub(crate) fn measure(datadir: &str, token: Address) -> Result<String> {
     let source = Source::open(datadir)?;
     let cycles = source.analyze(Measure::Cycles).token(token).run()?;
-    Ok(cycles.result.to_string())
+    serde_json::to_string(&cycles.result)
+        .map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))
 }

@@ -1,8 +1,9 @@
 //! Measures of all transfers of a request, as a source is asked for them.
 
+use serde::Serialize;
 use txgraph_analysis::{
-    Components, Cycles, Degrees, PairSettings, Pairs, Patterns, Summary, SummarySettings, Volume,
-    VolumeSettings,
+    Components, Cycles, Degrees, MeasureResult, PairSettings, Pairs, Patterns, Ranking, Summary,
+    SummarySettings, Table, Taint, Volume, VolumeSettings,
 };
 use txgraph_transfers::{ScanReport, Unseen};
 
@@ -27,8 +28,9 @@ pub enum MeasureSettings {
     Patterns(Option<usize>),
 }
 
-/// The result of a measure.
-#[derive(Clone, Debug)]
+/// The result of a measure. Serialized, it is the result alone.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
 #[non_exhaustive]
 pub enum MeasureAnswer {
     /// [`Measure::Summary`](crate::Measure::Summary).
@@ -45,6 +47,27 @@ pub enum MeasureAnswer {
     Volume(Volume),
     /// [`Measure::Patterns`](crate::Measure::Patterns).
     Patterns(Patterns),
+    /// [`Measure::Rank`](crate::Measure::Rank).
+    Rank(Ranking),
+    /// [`Measure::Taint`](crate::Measure::Taint).
+    Taint(Taint),
+}
+
+impl MeasureAnswer {
+    /// The result as tables, the main one first.
+    pub fn tables(&self) -> Vec<Table> {
+        match self {
+            Self::Summary(found) => found.tables(),
+            Self::Pairs(found) => found.tables(),
+            Self::Degrees(found) => found.tables(),
+            Self::Cycles(found) => found.tables(),
+            Self::Components(found) => found.tables(),
+            Self::Volume(found) => found.tables(),
+            Self::Patterns(found) => found.tables(),
+            Self::Rank(found) => found.tables(),
+            Self::Taint(found) => found.tables(),
+        }
+    }
 }
 
 /// A measure of all transfers of a request, by a [`Backend`](crate::Backend).

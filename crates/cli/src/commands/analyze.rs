@@ -67,9 +67,9 @@ pub(crate) struct AnalyzeArgs {
 
     /// For `volume`: the period, or `transaction` [default: day]
     ///
-    /// Periods are in UTC, and weeks start on Monday. A row has the numbers of distinct senders and
-    /// receivers. A transaction with many receivers is an airdrop or a payout. Withdrawals
-    /// of a block have a row without a transaction.
+    /// Periods are in UTC, and weeks start on Monday. The first and the last have only the blocks that
+    /// are read. A row has the numbers of distinct senders and receivers. A transaction with many
+    /// receivers is an airdrop or a payout. Withdrawals of a block have a row without a transaction.
     #[arg(
         long, value_name = "PERIOD",
         value_parser = words(VolumeBy::ALL, VolumeBy::as_str), help_heading = "Output"
@@ -238,7 +238,7 @@ fn print_tables(
 ) -> Result<()> {
     let chosen = match &query.table {
         Some(name) => std::slice::from_ref(analysis.table(Some(name))?),
-        None => &analysis.tables[..],
+        None => analysis.tables(),
     };
     // A page, on a terminal; pipes get every table.
     let is_page = query.table.is_none() && terminal.is_seen();

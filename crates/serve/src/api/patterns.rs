@@ -4,7 +4,8 @@ use super::{
     named::{labels, tokens},
     query::{Found, Query, Reply},
 };
-use txgraph::{Address, Measure, number};
+use crate::fault::Fault;
+use txgraph::{Measure, MeasureAnswer, number};
 
 /// Transfers of the blocks. About 80 bytes are kept of each.
 const TRANSFERS_MAX: u64 = 1_000_000;
@@ -16,18 +17,15 @@ pub(super) fn answer(query: &Query<'_>) -> Reply {
     let analyze = query.ask.source.analyze(Measure::Patterns);
     let analyze = analyze.select(query.selection()).limit(limit);
     let analysis = analyze.max_transfers(TRANSFERS_MAX).run()?;
-    let findings = analysis.result["findings"].as_array();
-    let findings = findings.map_or(&[][..], Vec::as_slice);
-    for _ in findings
-        .iter()
-        .flat_map(|it| it["evidence"].as_array())
-        .flatten()
-    {
+    let MeasureAnswer::Patterns(patterns) = &analysis.result else {
+        return Err(Fault::Failed("patterns have another result".to_owned()));
+    };
+    let findings = &patterns.findings;
+    for _ in findings.iter().flat_map(|it| &it.evidence) {
         query.ask.count(400)?;
     }
     let mut found = Found::default();
-    let rules = analysis.result["rules"].as_array().into_iter().flatten();
-    let all: u64 = rules.filter_map(|rule| rule["found"].as_u64()).sum();
+    let all: u64 = patterns.rules.iter().filter_map(|rule| rule.found).sum();
     if let Some(more @ 1..) = all.checked_sub(findings.len() as u64) {
         found.lacks_rows(number(
             more,
@@ -35,21 +33,21 @@ pub(super) fn answer(query: &Query<'_>) -> Reply {
             "more findings are not listed",
         ));
     }
-    for rule in analysis.result["rules"].as_array().into_iter().flatten() {
-        if let (Some(pattern), Some(why)) = (rule["pattern"].as_str(), rule["not_asked"].as_str()) {
-            found.lacks(format!("{pattern} was not looked for: {why}"));
+    for rule in &patterns.rules {
+        if let Some(why) = &rule.not_asked {
+            found.lacks(format!("{} was not looked for: {why}", rule.pattern));
         }
     }
     let ends = findings
         .iter()
-        .flat_map(|it| [&it["address"], &it["other_address"]]);
-    let ends: Vec<Address> = ends.filter_map(|it| it.as_str()?.parse().ok()).collect();
+        .flat_map(|it| [Some(it.address), it.other_address])
+        .flatten();
     found.put("labels", labels(query, ends));
     let shown = analysis.shown_tokens().into_iter().map(Some);
     let tokens = tokens(query, shown.chain([None]), &mut found)?;
     found.put("measure", analysis.measure.as_str());
-    found.put("notes", analysis.notes);
-    found.put("result", analysis.result);
+    found.put("notes", analysis.notes.clone());
+    found.result(&analysis.result)?;
     found.put("tokens", tokens);
     found.scan(&analysis.graph.scan);
     found.internal(given);

@@ -1,10 +1,14 @@
 //! One request to the API, and the answer that is found for it.
 
 use super::given::Given;
-use crate::{ask::Ask, fault::Answer};
+use crate::{
+    ask::Ask,
+    fault::{Answer, Fault},
+};
 use serde_json::{Map, Value};
 use txgraph::{
-    Address, BlockSpec, LimitHit, ScanReport, Selection, TokenFilter, U256, limit_words, number,
+    Address, BlockSpec, LimitHit, MeasureAnswer, ScanReport, Selection, TokenFilter, U256,
+    limit_words, number,
 };
 
 /// Gaps that are listed.
@@ -154,6 +158,16 @@ impl Found {
     /// Adds a field.
     pub(super) fn put(&mut self, name: &str, value: impl Into<Value>) {
         self.fields.insert(name.to_owned(), value.into());
+    }
+
+    /// Adds the result of a measure.
+    pub(super) fn result(&mut self, result: &MeasureAnswer) -> Answer<()> {
+        let value = serde_json::to_value(result);
+        self.put(
+            "result",
+            value.map_err(|error| Fault::Failed(error.to_string()))?,
+        );
+        Ok(())
     }
 
     /// States the command line that gives the same.

@@ -328,7 +328,7 @@ pub(super) fn trace(query: &Query<'_>) -> Reply {
     let shown = analysis.shown_tokens().into_iter().map(Some);
     let shown: Vec<_> = shown.chain([None]).collect();
     let tokens = tokens(query, shown, &mut found)?;
-    found.put("result", analysis.result);
+    found.result(&analysis.result)?;
     found.put("tokens", tokens);
     found.scan(&analysis.graph.scan);
     found.limits(&analysis.graph.limits);

@@ -6,7 +6,7 @@ mod to_file;
 pub use to_file::{AnalysisFormat, AnalysisOutput};
 pub(in crate::query) use to_file::{Document, rows_as_json, write_document, write_table};
 
-use self::measures::{answer, of_scan, of_search};
+use self::measures::{of_scan, of_search};
 use super::{
     branch_ends::{self, BranchEnds},
     measure::Measure,
@@ -19,15 +19,15 @@ use super::{
 };
 use crate::{MeasureAnswer, MeasureSettings, Result, Source, options::given, select::Resolved};
 use alloy_primitives::Address;
-use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use serde_json::json;
+use std::{collections::BTreeSet, sync::OnceLock};
 use txgraph_analysis::{
-    ColumnType, PairOrder, PairSettings, RankSettings, SummarySettings, Table, TaintMethod,
-    Value as Cell, VolumeBy, VolumeSettings,
+    PairOrder, PairSettings, RankSettings, SummarySettings, Table, TaintMethod, Value, VolumeBy,
+    VolumeSettings,
 };
 use txgraph_graph::{LimitHit, SearchRequest, TransferGraph};
 use txgraph_labels::Labels;
-use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport, ScanRequest, TokenStandard};
+use txgraph_transfers::{BlockRanges, ChainInfo, ScanReport, ScanRequest};
 
 /// Rows of a ranking on a human-readable page.
 const TOP_SHOWN: usize = 20;
@@ -301,22 +301,29 @@ impl<'s> PreparedAnalysis<'s> {
         let source = self.query.source;
         let one_id = self.scan_request().filter.amounts.token_ids().len() == 1;
         let mut notes = Vec::new();
-        let (mut graph, branch_ends, answer) = match &self.request {
+        let (mut graph, branch_ends, mut result) = match &self.request {
             Request::Taint(request) => {
                 let (graph, taint, facts) = taint::run(source, request, self.query.rules())?;
                 notes = facts;
                 let unseen = branch_ends::unseen(&request.filter, &graph);
                 let branch_ends = BranchEnds::new(source, &graph, &unseen)?;
-                (MeasuredGraph::of(graph), branch_ends, answer(&taint)?)
+                (
+                    MeasuredGraph::of(graph),
+                    branch_ends,
+                    MeasureAnswer::Taint(taint),
+                )
             }
             Request::Rank(request) => {
                 let how = self.query.ranking();
-                let (graph, mut ranking, facts) = rank::run(source, request, how)?;
+                let (graph, ranking, facts) = rank::run(source, request, how)?;
                 notes = facts;
-                ranking.label(&|address| request.labels.get(address).name().map(str::to_owned));
                 let unseen = branch_ends::unseen(&request.filter, &graph);
                 let branch_ends = BranchEnds::new(source, &graph, &unseen)?;
-                (MeasuredGraph::of(graph), branch_ends, answer(&ranking)?)
+                (
+                    MeasuredGraph::of(graph),
+                    branch_ends,
+                    MeasureAnswer::Rank(ranking),
+                )
             }
             Request::Search(request, settings) => {
                 let graph = search::run(source, request)?;
@@ -327,7 +334,6 @@ impl<'s> PreparedAnalysis<'s> {
                     ),
                     _ => source.install(|| of_search(settings, &graph))??,
                 };
-                let answer = answer.tabled(&request.labels)?;
                 let unseen = branch_ends::unseen(&request.filter, &graph);
                 let branch_ends = BranchEnds::new(source, &graph, &unseen)?;
                 (MeasuredGraph::of(graph), branch_ends, answer)
@@ -356,32 +362,30 @@ impl<'s> PreparedAnalysis<'s> {
                     unseen: measured.unseen,
                     ..BranchEnds::default()
                 };
-                let labels = &self.query.search.labels;
-                (graph, branch_ends, measured.answer.tabled(labels)?)
+                (graph, branch_ends, measured.answer)
             }
         };
         source.check_interrupted()?;
         graph.scan.caveats.extend(self.cut);
-        let (tables, result) = answer;
-        let listed = result["assets"].as_array().map(|it| it.len() as u64);
-        if let (Some(all), Some(listed), false) =
-            (result["asset_count"].as_u64(), listed, self.query.brief)
-            && all > listed
-        {
-            notes.push(format!(
-                "{listed} of {all} assets are listed, those with the most transfers; a higher limit \
-                 lists more"
-            ));
+        result.label(&self.query.search.labels);
+        if let (MeasureAnswer::Summary(summary), false) = (&result, self.query.brief) {
+            let (all, listed) = (summary.asset_count, summary.assets.len());
+            if all > listed as u64 {
+                notes.push(format!(
+                    "{listed} of {all} assets are listed, those with the most transfers; a higher \
+                     limit lists more"
+                ));
+            }
         }
-        if !one_id && tables.iter().any(sums_items) {
+        if !one_id && result.sums_items() {
             notes.push("amounts of ERC-1155 tokens are sums of all their ids".to_owned());
         }
         Ok(Analysis {
             graph,
             branch_ends,
             measure: self.query.measure,
-            tables,
             result,
+            tables: OnceLock::new(),
             notes,
             source,
             description: self.description,
@@ -431,17 +435,6 @@ impl Analyze<'_> {
     }
 }
 
-/// Whether a table has an amount of an ERC-1155 token, and no column for its id.
-fn sums_items(table: &Table) -> bool {
-    let place = |name: &str| table.columns.iter().position(|it| it.name == name);
-    let has_amounts = (table.columns.iter()).any(|it| it.column_type == ColumnType::Amount);
-    let is_erc1155 = |cell: &Cell<'_>| matches!(cell, Cell::Text(word) if **word == *TokenStandard::Erc1155.as_str());
-    match (has_amounts, place("token_id"), place("token_standard")) {
-        (true, None, Some(at)) => table.rows.iter().any(|row| is_erc1155(&row[at])),
-        _ => false,
-    }
-}
-
 /// The size, the source and the coverage of a graph that was measured.
 #[derive(Clone, Debug)]
 pub struct MeasuredGraph {
@@ -485,10 +478,9 @@ pub struct Analysis<'s> {
     pub branch_ends: BranchEnds,
     /// The measure.
     pub measure: Measure,
-    /// The tables of the measure, the main one first.
-    pub tables: Vec<Table>,
     /// The whole result.
-    pub result: Value,
+    pub result: MeasureAnswer,
+    tables: OnceLock<Vec<Table>>,
     /// Notes on the result for people, a line each.
     pub notes: Vec<String>,
     source: &'s Source,
@@ -497,15 +489,20 @@ pub struct Analysis<'s> {
 }
 
 impl Analysis<'_> {
+    /// The tables of the measure, the main one first. They are made when they are first asked for.
+    pub fn tables(&self) -> &[Table] {
+        self.tables.get_or_init(|| self.result.tables())
+    }
+
     /// The tokens in the tables, each once, ascending.
     pub fn shown_tokens(&self) -> Vec<Address> {
         let mut tokens = BTreeSet::new();
-        for table in &self.tables {
+        for table in self.tables() {
             let mut columns = table.columns.iter();
             let at = columns.position(|column| column.name == "token_address");
             let cells = table.rows.iter().filter_map(|row| row.get(at?));
             tokens.extend(cells.filter_map(|cell| match cell {
-                txgraph_analysis::Value::Address(token) => Some(*token),
+                Value::Address(token) => Some(*token),
                 _ => None,
             }));
         }
@@ -519,8 +516,8 @@ impl Analysis<'_> {
     /// If the measure has no such table.
     pub fn table(&self, name: Option<&str>) -> Result<&Table> {
         let found = match name {
-            None => self.tables.first(),
-            Some(name) => self.tables.iter().find(|table| table.id == name),
+            None => self.tables().first(),
+            Some(name) => self.tables().iter().find(|table| table.id == name),
         };
         found.ok_or_else(|| self.measure.no_table(name.unwrap_or_default()))
     }

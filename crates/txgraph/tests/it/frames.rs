@@ -155,8 +155,8 @@ fn tables_of_an_analysis_equal_their_csv() {
     let source = open(&fixture);
     let folder = tempfile::tempdir().unwrap();
     let analysis = source.analyze(Measure::Summary).token(OZA).run().unwrap();
-    assert!(analysis.tables.len() > 1);
-    for table in &analysis.tables {
+    assert!(analysis.tables().len() > 1);
+    for table in analysis.tables() {
         let path = folder.path().join(format!("{}.csv", table.id));
         let output = AnalysisOutput {
             target: path.clone().into(),

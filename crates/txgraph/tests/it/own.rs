@@ -10,8 +10,8 @@ use std::{
 };
 use txgraph::{
     B256, Backend, Batch, BlockAnchor, BlockRange, BlockRanges, ChainInfo, FrameEnd, FrameStart,
-    Hops, Inspector, Log, Progress, ProtectedPaths, Result, ScanReport, ScanRequest, Sink, Source,
-    SourceError, Step, TransactionName, Transfer, TransferFilter, TransferSource,
+    Hops, Inspector, Log, Progress, Result, ScanReport, ScanRequest, Sink, Source, SourceError,
+    Step, TransactionName, Transfer, TransferFilter, TransferSource,
 };
 
 /// Transfers in memory.
@@ -20,7 +20,6 @@ struct InMemory {
     chain: ChainInfo,
     blocks: BlockRange,
     transfers: Vec<Transfer>,
-    protected: ProtectedPaths,
 }
 
 impl TransferSource for InMemory {
@@ -72,10 +71,6 @@ impl Backend for InMemory {
     fn transfers(&self, _: &TransferFilter) -> Result<Box<dyn TransferSource + Sync + '_>> {
         Ok(Box::new(self))
     }
-
-    fn protected_paths(&self) -> &ProtectedPaths {
-        &self.protected
-    }
 }
 
 #[test]
@@ -88,7 +83,6 @@ fn a_source_of_a_program_answers_as_its_transfers_do() {
             chain: node.chain().unwrap().clone(),
             blocks: node.default_range().unwrap(),
             transfers: node.transfers().collect().unwrap(),
-            protected: ProtectedPaths::default(),
         },
     );
     let size = |source: &Source| {

@@ -7,8 +7,7 @@ use std::{
 };
 use txgraph::{
     Backend, BuildOptions, Capabilities, Capability, ChainInfo, Config, ErrorKind, IndexChoice,
-    ProtectedPaths, Result, RunControl, Source, SourceError, SourceSpec, TransferFilter,
-    TransferSource,
+    Result, RunControl, Source, SourceError, SourceSpec, TransferFilter, TransferSource,
 };
 use txgraph_testkit::fixtures::Fixture;
 
@@ -67,7 +66,6 @@ fn answers_come_from_an_index_too() {
 #[derive(Debug)]
 struct TransfersOnly {
     source: Source,
-    protected: ProtectedPaths,
     /// Whether the next query meets a reorganization.
     is_reorganized: AtomicBool,
 }
@@ -91,17 +89,12 @@ impl Backend for TransfersOnly {
             false => self.source.transfer_source(filter),
         }
     }
-
-    fn protected_paths(&self) -> &ProtectedPaths {
-        &self.protected
-    }
 }
 
 impl TransfersOnly {
     fn open(fixture: &Fixture) -> Self {
         Self {
             source: Source::open(fixture.path()).unwrap(),
-            protected: ProtectedPaths::default(),
             is_reorganized: AtomicBool::new(false),
         }
     }

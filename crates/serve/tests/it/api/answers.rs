@@ -379,7 +379,7 @@ fn relations_are_those_of_the_library() {
             &served,
             &format!("trace?root={ROOT}&token={usd6}&method={method}"),
         );
-        assert_eq!(answer["result"], taint.result);
+        assert_eq!(answer["result"], json!(taint.result));
     }
     let (status, code, _) = refused(&served, &format!("trace?root={ROOT}&method=guess"));
     assert_eq!((status, code.as_str()), (400, "parameter"));

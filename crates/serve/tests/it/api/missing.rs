@@ -4,16 +4,14 @@ use super::{BUSY, get, refused, rows};
 use crate::harness::{Served, settings};
 use serde_json::{Value, json};
 use txgraph::{IndexChoice, Source};
-use txgraph_testkit::fixtures;
+use txgraph_testkit::{fixtures, or_skip};
 
 /// A contract of the fixture `dev-v2`, which was created early.
 const CONTRACT: &str = "0xde1b6df4b28b22e89b3074080a56d2f8038f88f0";
 
 #[test]
 fn pruned_state_is_said() {
-    let Some(fixture) = fixtures::fixture("pruned/dev-v2-distance") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("pruned/dev-v2-distance"));
     let served = Served::new(&fixture);
     let says = |path: &str, words: &str| {
         let answer = get(&served, path);
@@ -36,9 +34,7 @@ fn pruned_state_is_said() {
 
 #[test]
 fn what_is_missing_is_said() {
-    let Some(fixture) = fixtures::fixture("pruned/long-v2-full") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("pruned/long-v2-full"));
     let served = Served::new(&fixture);
     let info = get(&served, "info");
     assert!(!rows(&info, "incomplete").is_empty(), "{info}");
@@ -62,9 +58,7 @@ fn what_is_missing_is_said() {
 /// Without the rules of the chain, nothing is replayed. All else is answered, and the page asks for no more.
 #[test]
 fn a_chain_with_unknown_rules_is_not_replayed() {
-    let Some(fixture) = fixtures::fixture("odd/import-v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("odd/import-v2"));
     let directory = fixture.unpack();
     let source = Source::builder(directory.path()).index(IndexChoice::Off);
     let served = Served::on(source.open().unwrap(), settings(), Some(directory));

@@ -3,16 +3,14 @@
 use super::{get, rows};
 use crate::harness::Served;
 use serde_json::Value;
-use txgraph_testkit::fixtures;
+use txgraph_testkit::{fixtures, or_skip};
 
 /// Blocks are read from the last one back in windows, each four times as large as the one before.
 const FIRST_WINDOW: u64 = 256;
 
 #[test]
 fn pages_of_both_orders_are_parts_of_the_whole_list() {
-    let Some(fixture) = fixtures::fixture("long-v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("long-v2"));
     let served = Served::new(&fixture);
     let mut oldest = Vec::new();
     loop {

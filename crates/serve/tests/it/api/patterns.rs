@@ -10,7 +10,7 @@ fn patterns_are_those_of_the_library() {
     let (served, source) = (Served::new(&fixture), open(&fixture));
     let answer = get(&served, "patterns?blocks=5:35&limit=3");
     let analyze = source.analyze(Measure::Patterns).blocks(5..35).limit(3);
-    let wanted = analyze.run().unwrap().result;
+    let wanted = serde_json::json!(analyze.run().unwrap().result);
     assert_eq!(answer["result"], wanted);
     let findings = rows(&wanted, "findings");
     assert!(!findings.is_empty());

@@ -1,38 +1,46 @@
-//! The measures of a graph or a scan, and their tables.
+//! The measures of a graph or a scan.
 
-use crate::{Error, MeasureAnswer, MeasureSettings, Measured, Result};
-use serde::Serialize;
-use serde_json::Value;
+use crate::{MeasureAnswer, MeasureSettings, Measured, Result};
 use txgraph_analysis::{
-    Connected, MeasureResult, Table, VolumeCounter, components, cycles, degrees, pairs, summary,
-    volume,
+    ColumnType, Connected, Table, Value as Cell, VolumeCounter, components, cycles, degrees, pairs,
+    summary, volume,
 };
 use txgraph_graph::{MergedGraph, Merger, SearchError, TransferGraph};
 use txgraph_labels::Labels;
-use txgraph_transfers::{QueriedNames, ScanRequest, Transfer, TransferSource};
-
-/// The tables and the whole of a result.
-pub(super) type Tabled = (Vec<Table>, Value);
+use txgraph_transfers::{QueriedNames, ScanRequest, TokenStandard, Transfer, TransferSource};
 
 impl MeasureAnswer {
-    /// The tables and the whole, with the names of addresses.
-    pub(super) fn tabled(self, labels: &Labels) -> Result<Tabled> {
+    /// Adds the names of addresses.
+    pub(super) fn label(&mut self, labels: &Labels) {
         let name = |address| labels.get(address).name().map(str::to_owned);
         match self {
-            Self::Summary(mut found) => {
-                found.label(&name);
-                answer(&found)
-            }
-            Self::Degrees(mut found) => {
-                found.label(&name);
-                answer(&found)
-            }
-            Self::Pairs(found) => answer(&found),
-            Self::Cycles(found) => answer(&found),
-            Self::Components(found) => answer(&found),
-            Self::Volume(found) => answer(&found),
-            Self::Patterns(found) => answer(&found),
+            Self::Summary(found) => found.label(&name),
+            Self::Degrees(found) => found.label(&name),
+            Self::Rank(found) => found.label(&name),
+            _ => {}
         }
+    }
+
+    /// Whether an amount is the sum of several ids of an ERC-1155 token.
+    pub(super) fn sums_items(&self) -> bool {
+        match self {
+            // There may be millions: not as tables.
+            Self::Pairs(found) => {
+                (found.pairs.iter()).any(|pair| pair.asset.token_standard == TokenStandard::Erc1155)
+            }
+            _ => self.tables().iter().any(sums_items),
+        }
+    }
+}
+
+/// Whether a table has an amount of an ERC-1155 token, and no column for its id.
+fn sums_items(table: &Table) -> bool {
+    let place = |name: &str| table.columns.iter().position(|it| it.name == name);
+    let has_amounts = (table.columns.iter()).any(|it| it.column_type == ColumnType::Amount);
+    let is_erc1155 = |cell: &Cell<'_>| matches!(cell, Cell::Text(word) if **word == *TokenStandard::Erc1155.as_str());
+    match (has_amounts, place("token_id"), place("token_standard")) {
+        (true, None, Some(at)) => table.rows.iter().any(|row| is_erc1155(&row[at])),
+        _ => false,
     }
 }
 
@@ -105,20 +113,4 @@ pub(super) fn of_scan(
         transfers,
         answer,
     })
-}
-
-/// The tables and the whole of a result.
-pub(super) fn answer(result: &impl MeasureResult) -> Result<Tabled> {
-    Ok((result.tables(), value(result)?))
-}
-
-/// A result as JSON.
-pub(super) fn value(result: &impl Serialize) -> Result<Value> {
-    let failed = |error: serde_json::Error| {
-        Error::new(
-            crate::ErrorKind::Failed,
-            format!("encoding JSON failed: {error}"),
-        )
-    };
-    serde_json::to_value(result).map_err(failed)
 }

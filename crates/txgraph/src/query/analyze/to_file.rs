@@ -1,10 +1,11 @@
 //! Writing measures.
 
-use super::{Analysis, MeasuredGraph, Result, measures::value};
+use super::{Analysis, MeasuredGraph, Result};
 use crate::{
-    Error, Source,
+    Error, MeasureAnswer, Source,
     outputs::{Format, Planned},
 };
+use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value, json};
 use std::{borrow::Cow, path::Path, str::FromStr};
 use txgraph_analysis::{Column, ColumnType, Table, Value as Cell};
@@ -110,11 +111,9 @@ impl Analysis<'_> {
         about.add_names(None, Some(&self.labels));
         let document = Document {
             metadata: &about,
-            fields: &|| {
-                let mut fields = Map::new();
-                fields.insert("measure".into(), json!(self.measure.as_str()));
-                fields.insert("result".into(), self.result.clone());
-                fields
+            fields: &|| MeasureFields {
+                measure: self.measure.as_str(),
+                result: &self.result,
             },
             table: &|name| {
                 let table = self.table(name)?;
@@ -126,6 +125,13 @@ impl Analysis<'_> {
         };
         write_document(self.source, outputs, &document)
     }
+}
+
+/// The fields of the JSON document of a measure.
+#[derive(Serialize)]
+struct MeasureFields<'a> {
+    measure: &'static str,
+    result: &'a MeasureAnswer,
 }
 
 /// Adds the names of addresses to a table: `label` for `address`, `from_label` for `from_address`.
@@ -153,19 +159,19 @@ fn with_labels(table: &Table, labels: &Labels) -> Table {
 }
 
 /// A result that consists of tables.
-pub(in crate::query) struct Document<'a> {
+pub(in crate::query) struct Document<'a, F> {
     pub(in crate::query) metadata: &'a Metadata,
     /// The fields of the JSON document, after the metadata.
-    pub(in crate::query) fields: &'a dyn Fn() -> Map<String, Value>,
+    pub(in crate::query) fields: &'a dyn Fn() -> F,
     /// A table by its id; without one, the main table.
     pub(in crate::query) table: &'a dyn Fn(Option<&str>) -> Result<Cow<'a, Table>>,
 }
 
 /// Writes a result to each output, except as human-readable tables.
-pub(in crate::query) fn write_document(
+pub(in crate::query) fn write_document<F: Serialize>(
     source: &Source,
     outputs: &[AnalysisOutput],
-    document: &Document<'_>,
+    document: &Document<'_, F>,
 ) -> Result<Vec<Written>> {
     source.check_outputs(outputs)?;
     let written = outputs.iter().map(|output| write_one(output, document));
@@ -180,22 +186,52 @@ pub(in crate::query) fn write_table(
     fields: &[(&str, Value)],
     table: &Table,
 ) -> Result<Vec<Written>> {
-    let fields = || -> Map<_, _> {
-        let all = fields
-            .iter()
-            .cloned()
-            .chain([(table.id, rows_as_json(table))]);
-        all.map(|(name, value)| (name.to_owned(), value)).collect()
-    };
     let document = Document {
         metadata,
-        fields: &fields,
+        fields: &|| TableFields { fields, table },
         table: &|_| Ok(Cow::Borrowed(table)),
     };
     write_document(source, outputs, &document)
 }
 
-fn write_one(output: &AnalysisOutput, document: &Document<'_>) -> Result<Option<Written>> {
+/// The fields of the JSON document of one table.
+struct TableFields<'a> {
+    fields: &'a [(&'a str, Value)],
+    table: &'a Table,
+}
+
+impl Serialize for TableFields<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (name, value) in self.fields {
+            map.serialize_entry(name, value)?;
+        }
+        map.serialize_entry(self.table.id, &Rows(self.table))?;
+        map.end()
+    }
+}
+
+/// The rows of a table, each as an object with the names of the columns.
+struct Rows<'a>(&'a Table);
+
+impl Serialize for Rows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.rows.iter().map(|row| row_as_json(self.0, row)))
+    }
+}
+
+/// A JSON document.
+#[derive(Serialize)]
+struct Whole<'a, F> {
+    metadata: &'a Metadata,
+    #[serde(flatten)]
+    fields: F,
+}
+
+fn write_one<F: Serialize>(
+    output: &AnalysisOutput,
+    document: &Document<'_, F>,
+) -> Result<Option<Written>> {
     let AnalysisOutput {
         target,
         format,
@@ -206,10 +242,11 @@ fn write_one(output: &AnalysisOutput, document: &Document<'_>) -> Result<Option<
     Ok(match format {
         AnalysisFormat::Tables => None,
         AnalysisFormat::Json => {
-            let mut fields = Map::new();
-            fields.insert("metadata".into(), value(about)?);
-            fields.extend((document.fields)());
-            Some(txgraph_export::write_json(&fields, target, *overwrite)?)
+            let whole = Whole {
+                metadata: about,
+                fields: (document.fields)(),
+            };
+            Some(txgraph_export::write_json(&whole, target, *overwrite)?)
         }
         AnalysisFormat::Table(format) => {
             let table = (document.table)(table.as_deref())?;
@@ -222,12 +259,14 @@ fn write_one(output: &AnalysisOutput, document: &Document<'_>) -> Result<Option<
 
 /// The rows of a table, each as an object with the names of the columns.
 pub(in crate::query) fn rows_as_json(table: &Table) -> Value {
-    let row = |row: &Vec<_>| -> Value {
-        let cells = table.columns.iter().zip(row);
-        let cells = cells.map(|(column, value)| (column.name.clone(), cell(value)));
-        Value::from(cells.collect::<Map<_, _>>())
-    };
-    table.rows.iter().map(row).collect()
+    let rows = table.rows.iter().map(|row| row_as_json(table, row));
+    rows.map(Value::from).collect()
+}
+
+fn row_as_json(table: &Table, row: &[Cell<'_>]) -> Map<String, Value> {
+    let cells = table.columns.iter().zip(row);
+    let cells = cells.map(|(column, value)| (column.name.clone(), cell(value)));
+    cells.collect()
 }
 
 /// A cell in JSON. Amounts are text: readers of JSON keep 53 bits of a number.
