@@ -20,7 +20,7 @@
 //! Every request has a limit of time, of rows and of bytes. Work stops when the client closes its
 //! connection.
 //!
-//! Modules, each using only those before it: settings, fault, calls, json, metrics, index, head, ask, paging,
+//! Modules, each using only those before it: settings, table, fault, calls, json, metrics, index, head, ask, paging,
 //! frames, rpc, etherscan, api, tags, page, workers, access, unsent, routes, server.
 
 mod access;
@@ -40,6 +40,7 @@ mod routes;
 mod rpc;
 mod server;
 mod settings;
+mod table;
 mod tags;
 mod unsent;
 mod workers;

@@ -77,10 +77,15 @@ impl Metrics {
     /// All counts.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
-        let head = |name: &str, kind: &str, help: &str| {
+        let head = |name: &str, help: &str| {
+            let kind = match name {
+                "request_seconds" => "histogram",
+                name if name.ends_with("_total") => "counter",
+                _ => "gauge",
+            };
             format!("# HELP txgraph_{name} {help}\n# TYPE txgraph_{name} {kind}\n")
         };
-        text += &head("requests_total", "counter", "Finished HTTP requests.");
+        text += &head("requests_total", "Finished HTTP requests.");
         for ((interface, status), count) in &*lock(&self.requests) {
             // Writing to a string cannot fail.
             let _ = writeln!(
@@ -88,18 +93,14 @@ impl Metrics {
                 "txgraph_requests_total{{interface=\"{interface}\",status=\"{status}\"}} {count}"
             );
         }
-        text += &head(
-            "calls_total",
-            "counter",
-            "Methods and actions that were asked.",
-        );
+        text += &head("calls_total", "Methods and actions that were asked.");
         for ((name, answered), count) in &*lock(&self.calls) {
             let _ = writeln!(
                 text,
                 "txgraph_calls_total{{name=\"{name}\",answered=\"{answered}\"}} {count}"
             );
         }
-        text += &head("request_seconds", "histogram", "Time of HTTP requests.");
+        text += &head("request_seconds", "Time of HTTP requests.");
         for (interface, durations) in &*lock(&self.durations) {
             let name = format!("txgraph_request_seconds_bucket{{interface=\"{interface}\"");
             for (bound, bucket) in BUCKETS.iter().zip(durations.buckets) {
@@ -113,65 +114,39 @@ impl Metrics {
                  txgraph_request_seconds_count{{interface=\"{interface}\"}} {count}"
             );
         }
-        for (name, kind, help, value) in [
-            (
-                "running",
-                "gauge",
-                "Requests that are worked on.",
-                &self.running,
-            ),
-            (
-                "refused_total",
-                "counter",
-                "Requests refused because of others.",
-                &self.refused,
-            ),
-            (
-                "late_total",
-                "counter",
-                "Requests whose time limit ended.",
-                &self.late,
-            ),
-            (
-                "left_total",
-                "counter",
-                "Requests whose client left.",
-                &self.left,
-            ),
-            (
-                "passed_total",
-                "counter",
-                "Calls passed on to the node.",
-                &self.passed,
-            ),
-            (
-                "panics_total",
-                "counter",
-                "Requests that failed by a bug of the server.",
-                &self.panics,
-            ),
-            (
-                "tip_block",
-                "gauge",
-                "The newest block of the last answer.",
-                &self.tip,
-            ),
-            (
-                "index_block",
-                "gauge",
-                "The newest block of the index, 0 without one.",
-                &self.index_block,
-            ),
-            (
-                "index_failures_total",
-                "counter",
-                "Failed attempts to extend the index.",
-                &self.index_failures,
-            ),
-        ] {
-            text += &head(name, kind, help);
+        let mut count = |name: &str, help: &str, value: &AtomicU64| {
+            text += &head(name, help);
             let _ = writeln!(text, "txgraph_{name} {}", value.load(Ordering::Relaxed));
-        }
+        };
+        count("running", "Requests that are worked on.", &self.running);
+        count(
+            "refused_total",
+            "Requests refused because of others.",
+            &self.refused,
+        );
+        count("late_total", "Requests whose time limit ended.", &self.late);
+        count("left_total", "Requests whose client left.", &self.left);
+        count("passed_total", "Calls passed on to the node.", &self.passed);
+        count(
+            "panics_total",
+            "Requests that failed by a bug of the server.",
+            &self.panics,
+        );
+        count(
+            "tip_block",
+            "The newest block of the last answer.",
+            &self.tip,
+        );
+        count(
+            "index_block",
+            "The newest block of the index, 0 without one.",
+            &self.index_block,
+        );
+        count(
+            "index_failures_total",
+            "Failed attempts to extend the index.",
+            &self.index_failures,
+        );
         text
     }
 }

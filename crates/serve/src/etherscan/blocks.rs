@@ -18,7 +18,7 @@ use txgraph::{BlockSpec, Direction, ErrorKind, Kind, NodeBlock, Order};
 /// No blocks.
 const NO_BLOCKS: &str = "No blocks found";
 
-/// Clients ask for the newest block by the time of their clock.
+/// Clients ask for the newest block by the time of their clock, which can differ from ours.
 const NOW_SECONDS: u64 = 60;
 
 /// The newest blocks whose times give the pace of the next ones.
@@ -40,11 +40,18 @@ pub(super) fn by_time(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
     };
     let newest = ask.source.header(ask.tip.number)?.timestamp;
     if seconds >= newest {
-        let is_now = seconds.saturating_add(NOW_SECONDS) >= now();
+        let now = now();
+        let is_now = seconds.abs_diff(now) <= NOW_SECONDS;
         return match (seconds == newest, is_now, before) {
             (true, ..) => Ok(Reply::Value(text(ask.tip.number))),
             (_, true, true) => Ok(Reply::Passing(text(ask.tip.number))),
             (_, true, false) => Err(none()),
+            (_, false, false) if seconds > now => Err(none()),
+            (_, false, true) if seconds > now => Err(Fault::Params(
+                "Error! The timestamp, in seconds since 1970, is in the future: which block is closest \
+                 is not known yet"
+                    .to_owned(),
+            )),
             // The node may have newer blocks, which it has not stored yet.
             (_, false, _) => Err(Fault::missing(format!(
                 "Error! The newest block that is stored, {}, is of {newest}: which block is closest is \

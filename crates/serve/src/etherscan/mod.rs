@@ -17,62 +17,80 @@ pub(crate) use query::Query;
 use crate::{
     ask::Ask,
     fault::{Answer, Fault},
+    table::{row, table},
 };
 use reply::Reply;
 use serde_json::{Value, json};
 use txgraph::{ChainInfo, TokenStandard};
 
-/// The modules and actions that are answered here, in lower case and ascending.
-pub const ACTIONS: &[&str] = &[
-    "account.addresstokenbalance",
-    "account.addresstokennftbalance",
-    "account.balance",
-    "account.balancehistory",
-    "account.balancemulti",
-    "account.fundedby",
-    "account.getminedblocks",
-    "account.token1155tx",
-    "account.tokenbalance",
-    "account.tokenbalancehistory",
-    "account.tokennfttx",
-    "account.tokentx",
-    "account.txlist",
-    "account.txlistinternal",
-    "account.txsbeaconwithdrawal",
-    "block.getblockcountdown",
-    "block.getblocknobytime",
-    "block.getblockreward",
-    "contract.getabi",
-    "contract.getcontractcreation",
-    "contract.getsourcecode",
-    "logs.getlogs",
-    "proxy.eth_blocknumber",
-    "proxy.eth_call",
-    "proxy.eth_estimategas",
-    "proxy.eth_gasprice",
-    "proxy.eth_getblockbynumber",
-    "proxy.eth_getblocktransactioncountbynumber",
-    "proxy.eth_getcode",
-    "proxy.eth_getstorageat",
-    "proxy.eth_gettransactionbyblocknumberandindex",
-    "proxy.eth_gettransactionbyhash",
-    "proxy.eth_gettransactioncount",
-    "proxy.eth_gettransactionreceipt",
-    "proxy.eth_getunclebyblocknumberandindex",
-    "stats.tokensupply",
-    "stats.tokensupplyhistory",
-    "token.tokenholdercount",
-    "token.tokenholderlist",
-    "token.tokeninfo",
-    "transaction.getstatus",
-    "transaction.gettxreceiptstatus",
-];
+/// How an action is answered.
+#[derive(Clone, Copy)]
+enum Action {
+    /// From the source.
+    Own(fn(&Ask<'_>, &Query) -> Answer<Reply>),
+    /// As a method of JSON-RPC, with these parameters, see [`proxy`].
+    Method(&'static str, &'static [&'static str]),
+}
+
+use Action::{Method, Own};
+
+table! {
+    /// The modules and actions that are answered here, in lower case and ascending.
+    pub const ACTIONS by Action;
+    "account.addresstokenbalance" => Own(|ask, query| tokens::held(ask, query, TokenStandard::Erc20)),
+    "account.addresstokennftbalance" => Own(|ask, query| tokens::held(ask, query, TokenStandard::Erc721)),
+    "account.balance" => Own(account::balance),
+    "account.balancehistory" => Own(account::balance_history),
+    "account.balancemulti" => Own(account::balances),
+    "account.fundedby" => Own(account::funded_by),
+    "account.getminedblocks" => Own(blocks::mined),
+    "account.token1155tx" => Own(|ask, query| tokens::transfers(ask, query, TokenStandard::Erc1155)),
+    "account.tokenbalance" => Own(|ask, query| account::token_balance(ask, query, query.tag(ask)?)),
+    "account.tokenbalancehistory" => Own(|ask, query| account::token_balance(ask, query, query.block_number(ask)?)),
+    "account.tokennfttx" => Own(|ask, query| tokens::transfers(ask, query, TokenStandard::Erc721)),
+    "account.tokentx" => Own(|ask, query| tokens::transfers(ask, query, TokenStandard::Erc20)),
+    "account.txlist" => Own(account::transactions),
+    "account.txlistinternal" => Own(internal::transactions),
+    "account.txsbeaconwithdrawal" => Own(blocks::withdrawals),
+    "block.getblockcountdown" => Own(blocks::countdown),
+    "block.getblocknobytime" => Own(blocks::by_time),
+    "block.getblockreward" => Own(blocks::reward),
+    "contract.getabi" => Own(|_, query| contract::abi(query)),
+    "contract.getcontractcreation" => Own(contract::creations),
+    "contract.getsourcecode" => Own(|_, query| contract::source_code(query)),
+    "logs.getlogs" => Own(logs::logs),
+    "proxy.eth_blocknumber" => Method("eth_blockNumber", &[]),
+    "proxy.eth_call" => Method("eth_call", &["call", "tag"]),
+    "proxy.eth_estimategas" => Method("eth_estimateGas", &["call"]),
+    "proxy.eth_gasprice" => Method("eth_gasPrice", &[]),
+    "proxy.eth_getblockbynumber" => Method("eth_getBlockByNumber", &["tag", "boolean"]),
+    "proxy.eth_getblocktransactioncountbynumber" => Method("eth_getBlockTransactionCountByNumber", &["tag"]),
+    "proxy.eth_getcode" => Method("eth_getCode", &["address", "tag"]),
+    "proxy.eth_getstorageat" => Method("eth_getStorageAt", &["address", "position", "tag"]),
+    "proxy.eth_gettransactionbyblocknumberandindex" =>
+        Method("eth_getTransactionByBlockNumberAndIndex", &["tag", "index"]),
+    "proxy.eth_gettransactionbyhash" => Method("eth_getTransactionByHash", &["txhash"]),
+    "proxy.eth_gettransactioncount" => Method("eth_getTransactionCount", &["address", "tag"]),
+    "proxy.eth_gettransactionreceipt" => Method("eth_getTransactionReceipt", &["txhash"]),
+    "proxy.eth_getunclebyblocknumberandindex" =>
+        Method("eth_getUncleByBlockNumberAndIndex", &["tag", "index"]),
+    "stats.tokensupply" => Own(|ask, query| contract::supply(ask, query, ask.tip.number)),
+    "stats.tokensupplyhistory" => Own(|ask, query| contract::supply(ask, query, query.block_number(ask)?)),
+    "token.tokenholdercount" => Own(tokens::holder_count),
+    "token.tokenholderlist" => Own(tokens::holders),
+    "token.tokeninfo" => Own(tokens::info),
+    "transaction.getstatus" => Own(transaction::status),
+    "transaction.gettxreceiptstatus" => Own(transaction::receipt_status),
+}
+
+/// The row of the action of a query.
+fn find(query: &Query) -> Option<&'static (&'static str, Action)> {
+    row(TABLE, &format!("{}.{}", query.module(), query.action()))
+}
 
 /// The name of an action that is answered here, for counts.
 pub(crate) fn known(query: &Query) -> Option<&'static str> {
-    let name = format!("{}.{}", query.module(), query.action());
-    let at = ACTIONS.binary_search(&name.as_str()).ok()?;
-    ACTIONS.get(at).copied()
+    find(query).map(|(name, _)| *name)
 }
 
 /// The document that answers a query.
@@ -108,7 +126,7 @@ pub(crate) fn answer(ask: &Ask<'_>, query: &Query, needs_chain: bool) -> Answer<
     };
     let checked = check_chain(ask, query, needs_chain);
     if query.module() == "proxy" && checked.is_ok() {
-        return proxy::answer(ask, query);
+        return proxy::answer(ask, query, find(query).map(|(_, action)| action));
     }
     let listed = |status: &str, message: &str, result: Value| json!({ "status": status, "message": message, "result": result });
     let reply = match checked.and_then(|()| dispatch(ask, query)) {
@@ -169,39 +187,12 @@ fn check_chain(ask: &Ask<'_>, query: &Query, needed: bool) -> Answer<()> {
 }
 
 fn dispatch(ask: &Ask<'_>, query: &Query) -> Answer<Reply> {
-    match (query.module(), query.action()) {
-        ("account", "addresstokenbalance") => tokens::held(ask, query, TokenStandard::Erc20),
-        ("account", "addresstokennftbalance") => tokens::held(ask, query, TokenStandard::Erc721),
-        ("account", "balance") => account::balance(ask, query),
-        ("account", "balancemulti") => account::balances(ask, query),
-        ("account", "balancehistory") => account::balance_history(ask, query),
-        ("account", "tokenbalance") => account::token_balance(ask, query, query.tag(ask)?),
-        ("account", "tokenbalancehistory") => {
-            account::token_balance(ask, query, query.block_number(ask)?)
-        }
-        ("account", "txlist") => account::transactions(ask, query),
-        ("account", "fundedby") => account::funded_by(ask, query),
-        ("account", "txlistinternal") => internal::transactions(ask, query),
-        ("account", "tokentx") => tokens::transfers(ask, query, TokenStandard::Erc20),
-        ("account", "tokennfttx") => tokens::transfers(ask, query, TokenStandard::Erc721),
-        ("account", "token1155tx") => tokens::transfers(ask, query, TokenStandard::Erc1155),
-        ("account", "getminedblocks") => blocks::mined(ask, query),
-        ("account", "txsbeaconwithdrawal") => blocks::withdrawals(ask, query),
-        ("block", "getblockcountdown") => blocks::countdown(ask, query),
-        ("block", "getblocknobytime") => blocks::by_time(ask, query),
-        ("block", "getblockreward") => blocks::reward(ask, query),
-        ("contract", "getabi") => contract::abi(query),
-        ("contract", "getcontractcreation") => contract::creations(ask, query),
-        ("contract", "getsourcecode") => contract::source_code(query),
-        ("logs", "getlogs") => logs::logs(ask, query),
-        ("stats", "tokensupply") => contract::supply(ask, query, ask.tip.number),
-        ("stats", "tokensupplyhistory") => contract::supply(ask, query, query.block_number(ask)?),
-        ("token", "tokenholdercount") => tokens::holder_count(ask, query),
-        ("token", "tokeninfo") => tokens::info(ask, query),
-        ("token", "tokenholderlist") => tokens::holders(ask, query),
-        ("transaction", "getstatus") => transaction::status(ask, query),
-        ("transaction", "gettxreceiptstatus") => transaction::receipt_status(ask, query),
-        (module, action) => Err(Fault::Params(unanswered::why(module, action))),
+    match find(query) {
+        Some((_, Own(answer))) => answer(ask, query),
+        _ => Err(Fault::Params(unanswered::why(
+            query.module(),
+            query.action(),
+        ))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `proxy`: methods of JSON-RPC as actions.
 
-use super::{Document, Standing, query::Query};
+use super::{Action, Document, Standing, query::Query};
 use crate::{
     ask::Ask,
     fault::{Answer, Fault},
@@ -9,8 +9,8 @@ use crate::{
 use serde_json::{Value, json};
 
 /// Answers in the frame of JSON-RPC.
-pub(super) fn answer(ask: &Ask<'_>, query: &Query) -> Answer<Document> {
-    let found = call(query).and_then(|(method, params)| {
+pub(super) fn answer(ask: &Ask<'_>, query: &Query, action: Option<&Action>) -> Answer<Document> {
+    let found = call(query, action).and_then(|(method, params)| {
         // No action is about filters.
         let found = rpc::answer(ask, &Filters::default(), method, &params)?;
         Ok(match found {
@@ -36,55 +36,34 @@ pub(super) fn answer(ask: &Ask<'_>, query: &Query) -> Answer<Document> {
 }
 
 /// The method and the parameters of an action.
-fn call(query: &Query) -> Answer<(&'static str, Value)> {
-    let text = |name: &str| Value::from(query.get(name).unwrap_or_default());
-    let tag = || query.tag_of_nodes();
-    let call = || {
-        let names = ["from", "to", "data", "value", "gas", "gasprice"];
-        let given = names
-            .iter()
-            .filter_map(|name| Some((*name, query.get(name)?)));
-        let fields = given.map(|(name, value)| {
-            let name = if name == "gasprice" { "gasPrice" } else { name };
-            (name.to_owned(), Value::from(value))
-        });
-        Value::Object(fields.collect())
-    };
-    Ok(match query.action() {
-        "eth_blocknumber" => ("eth_blockNumber", json!([])),
-        "eth_getblockbynumber" => {
-            let full = query
-                .get("boolean")
-                .is_some_and(|flag| flag.eq_ignore_ascii_case("true"));
-            ("eth_getBlockByNumber", json!([tag(), full]))
-        }
-        "eth_getunclebyblocknumberandindex" => (
-            "eth_getUncleByBlockNumberAndIndex",
-            json!([tag(), text("index")]),
-        ),
-        "eth_getblocktransactioncountbynumber" => {
-            ("eth_getBlockTransactionCountByNumber", json!([tag()]))
-        }
-        "eth_gettransactionbyhash" => ("eth_getTransactionByHash", json!([text("txhash")])),
-        "eth_gettransactionbyblocknumberandindex" => (
-            "eth_getTransactionByBlockNumberAndIndex",
-            json!([tag(), text("index")]),
-        ),
-        "eth_gettransactioncount" => ("eth_getTransactionCount", json!([text("address"), tag()])),
-        "eth_gettransactionreceipt" => ("eth_getTransactionReceipt", json!([text("txhash")])),
-        "eth_sendrawtransaction" => ("eth_sendRawTransaction", json!([text("hex")])),
-        "eth_call" => ("eth_call", json!([call(), tag()])),
-        "eth_estimategas" => ("eth_estimateGas", json!([call()])),
-        "eth_getcode" => ("eth_getCode", json!([text("address"), tag()])),
-        "eth_getstorageat" => {
-            let slot = text("position");
-            ("eth_getStorageAt", json!([text("address"), slot, tag()]))
-        }
-        "eth_gasprice" => ("eth_gasPrice", json!([])),
+fn call(query: &Query, action: Option<&Action>) -> Answer<(&'static str, Value)> {
+    let (method, names): (_, &[&str]) = match action {
+        Some(Action::Method(method, names)) => (*method, names),
+        // Only a node can send it.
+        _ if query.action() == "eth_sendrawtransaction" => ("eth_sendRawTransaction", &["hex"]),
         _ => {
             return Err(Fault::Params(
                 "Error! Missing Or invalid Action name".to_owned(),
             ));
         }
-    })
+    };
+    let params = names.iter().map(|name| parameter(query, name));
+    Ok((method, params.collect()))
+}
+
+/// A parameter of a method, by the name that it has in a query. `call` stands for several.
+fn parameter(query: &Query, name: &str) -> Value {
+    match name {
+        "tag" => query.tag_of_nodes(),
+        "boolean" => query.text(name).eq_ignore_ascii_case("true").into(),
+        "call" => {
+            let names = ["from", "to", "data", "value", "gas", "gasPrice"];
+            let given = names.iter().filter_map(|name| {
+                let value = query.get(&name.to_ascii_lowercase())?;
+                Some(((*name).to_owned(), Value::from(value)))
+            });
+            Value::Object(given.collect())
+        }
+        name => query.text(name).into(),
+    }
 }

@@ -60,6 +60,11 @@ impl Query {
         (!value.is_empty()).then_some(value)
     }
 
+    /// A parameter as text; empty if it is absent.
+    pub(super) fn text(&self, name: &str) -> &str {
+        self.get(name).unwrap_or_default()
+    }
+
     /// An address, if the parameter is given.
     pub(super) fn optional_address(&self, name: &str) -> Answer<Option<Address>> {
         let read = |text| parse_address(text).ok_or_else(invalid_address);

@@ -203,7 +203,8 @@ fn result(
     tracer.result(&replay)
 }
 
-pub(super) fn block(ask: &Ask<'_>, number: u64, params: &Params<'_>) -> Answer<Value> {
+pub(super) fn block(ask: &Ask<'_>, number: Answer<u64>, params: &Params<'_>) -> Answer<Value> {
+    let number = number?;
     let tracer = Tracer::of(params.get(1))?;
     if matches!(tracer, Tracer::Steps(_)) {
         return Err(no_steps());

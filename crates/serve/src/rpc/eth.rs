@@ -13,15 +13,7 @@ use alloy_primitives::{B256, U256};
 use serde_json::Value;
 use txgraph::{Header, LogFilter, NodeTransaction, ReceiptDetail};
 
-pub(super) fn block_by_number(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
-    block(ask, params.block(ask, 0), params)
-}
-
-pub(super) fn block_by_hash(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
-    block(ask, params.block_hash(ask, 0), params)
-}
-
-fn block(ask: &Ask<'_>, number: Answer<u64>, params: &Params<'_>) -> Answer<Value> {
+pub(super) fn block(ask: &Ask<'_>, number: Answer<u64>, params: &Params<'_>) -> Answer<Value> {
     let full = params.flag(1)?;
     ask.or_null(number.and_then(|number| {
         let block = ask.source.block(number, false)?;
@@ -53,12 +45,16 @@ pub(super) fn blob_price(
     }
 }
 
-pub(super) fn transaction_count(ask: &Ask<'_>, number: Answer<u64>) -> Answer<Value> {
+pub(super) fn transaction_count(
+    ask: &Ask<'_>,
+    number: Answer<u64>,
+    _: &Params<'_>,
+) -> Answer<Value> {
     let count = number.and_then(|number| Ok(ask.source.transaction_count(number)?));
     ask.or_null(count.map(quantity))
 }
 
-pub(super) fn ommer_count(ask: &Ask<'_>, number: Answer<u64>) -> Answer<Value> {
+pub(super) fn ommer_count(ask: &Ask<'_>, number: Answer<u64>, _: &Params<'_>) -> Answer<Value> {
     let ommers = number.and_then(|number| Ok(ask.source.ommers(number)?));
     ask.or_null(ommers.map(|ommers| quantity(ommers.len())))
 }

@@ -52,34 +52,19 @@ struct Filter {
 }
 
 impl Filters {
-    /// Answers a method about filters; `None` for others.
-    pub(super) fn answer(
-        &self,
-        ask: &Ask<'_>,
-        method: &str,
-        params: &Params<'_>,
-    ) -> Option<Answer<Value>> {
-        Some(match method {
-            "eth_newFilter" => self.add_logs(ask, params),
-            "eth_newBlockFilter" => self.add(ask, None),
-            "eth_getFilterChanges" => self.changes(ask, params),
-            "eth_getFilterLogs" => self.logs(ask, params),
-            "eth_uninstallFilter" => params.number(0).map(|id| {
-                let removed = lock(&self.all).remove(&id);
-                removed.is_some().into()
-            }),
-            _ => return None,
-        })
+    pub(super) fn remove(&self, _: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+        let id = params.number(0)?;
+        Ok(lock(&self.all).remove(&id).is_some().into())
     }
 
-    fn add_logs(&self, ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    pub(super) fn add_logs(&self, ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
         let asked = params.get(0).filter(|asked| asked.is_object());
         let asked = asked.ok_or_else(|| params::missing(0, "a filter"))?;
         eth::log_filter(field(asked, "address"), field(asked, "topics"))?;
         self.add(ask, Some(asked.to_string()))
     }
 
-    fn add(&self, ask: &Ask<'_>, logs: Option<String>) -> Answer<Value> {
+    pub(super) fn add(&self, ask: &Ask<'_>, logs: Option<String>) -> Answer<Value> {
         if logs.as_ref().is_some_and(|logs| logs.len() > BYTES) {
             return Err(Fault::TooMuch(format!(
                 "a filter has at most {BYTES} bytes"
@@ -111,7 +96,7 @@ impl Filters {
     }
 
     /// All logs of the blocks that a filter names.
-    fn logs(&self, ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    pub(super) fn logs(&self, ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
         match self.find(params)?.1.logs {
             Some(logs) => eth::logs(ask, &Params(&[parsed(&logs)])),
             None => Err(Fault::Failed("the filter is about blocks".to_owned())),
@@ -120,7 +105,7 @@ impl Filters {
 
     /// The logs or the hashes of the blocks since the last answer. If its newest block was replaced, they begin
     /// after the answer before: none is left out, and some come twice.
-    fn changes(&self, ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
+    pub(super) fn changes(&self, ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
         let (id, Filter { logs, mut seen, .. }) = self.find(params)?;
         let mut first = ask.tip.number.saturating_add(1);
         while let Some(last) = seen.last() {

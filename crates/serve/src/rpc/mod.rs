@@ -26,79 +26,103 @@ use crate::{
     ask::Ask,
     fault::{Answer, Fault},
     json::quantity,
+    table::{row, table},
 };
 use serde_json::{Value, json};
 
-/// The methods that are answered here, ascending.
-pub const METHODS: &[&str] = &[
-    "debug_traceBlockByHash",
-    "debug_traceBlockByNumber",
-    "debug_traceCall",
-    "debug_traceTransaction",
-    "erigon_getHeaderByNumber",
-    "eth_accounts",
-    "eth_blobBaseFee",
-    "eth_blockNumber",
-    "eth_call",
-    "eth_chainId",
-    "eth_createAccessList",
-    "eth_estimateGas",
-    "eth_feeHistory",
-    "eth_gasPrice",
-    "eth_getBalance",
-    "eth_getBlockByHash",
-    "eth_getBlockByNumber",
-    "eth_getBlockReceipts",
-    "eth_getBlockTransactionCountByHash",
-    "eth_getBlockTransactionCountByNumber",
-    "eth_getCode",
-    "eth_getFilterChanges",
-    "eth_getFilterLogs",
-    "eth_getLogs",
-    "eth_getRawTransactionByHash",
-    "eth_getStorageAt",
-    "eth_getTransactionByBlockHashAndIndex",
-    "eth_getTransactionByBlockNumberAndIndex",
-    "eth_getTransactionByHash",
-    "eth_getTransactionBySenderAndNonce",
-    "eth_getTransactionCount",
-    "eth_getTransactionReceipt",
-    "eth_getUncleByBlockHashAndIndex",
-    "eth_getUncleByBlockNumberAndIndex",
-    "eth_getUncleCountByBlockHash",
-    "eth_getUncleCountByBlockNumber",
-    "eth_maxPriorityFeePerGas",
-    "eth_newBlockFilter",
-    "eth_newFilter",
-    "eth_syncing",
-    "eth_uninstallFilter",
-    "net_listening",
-    "net_version",
-    "ots_getApiLevel",
-    "ots_getBlockDetails",
-    "ots_getBlockDetailsByHash",
-    "ots_getBlockTransactions",
-    "ots_getContractCreator",
-    "ots_getInternalOperations",
-    "ots_getTransactionBySenderAndNonce",
-    "ots_getTransactionError",
-    "ots_hasCode",
-    "ots_searchTransactionsAfter",
-    "ots_searchTransactionsBefore",
-    "ots_traceTransaction",
-    "trace_block",
-    "trace_call",
-    "trace_filter",
-    "trace_replayBlockTransactions",
-    "trace_replayTransaction",
-    "trace_transaction",
-    "web3_clientVersion",
-];
+/// How a method is answered.
+type Answering = fn(&Ask<'_>, &Params<'_>) -> Answer<Value>;
+/// The same, of a method whose first parameter names a block.
+type OfBlock = fn(&Ask<'_>, Answer<u64>, &Params<'_>) -> Answer<Value>;
+
+#[derive(Clone, Copy)]
+enum Method {
+    /// Answered here.
+    Plain(Answering),
+    /// Answered here, with a block by number or tag.
+    Numbered(OfBlock),
+    /// Answered here, with a block by hash.
+    Hashed(OfBlock),
+    /// Left to a node that can be asked, since it knows newer blocks.
+    Newest(Answering),
+    /// The same, about filters.
+    Filter(fn(&Filters, &Ask<'_>, &Params<'_>) -> Answer<Value>),
+}
+
+use Method::{Filter, Hashed, Newest, Numbered, Plain};
+
+table! {
+    /// The methods that are answered here.
+    pub const METHODS by Method;
+    "debug_traceBlockByHash" => Hashed(debug::block),
+    "debug_traceBlockByNumber" => Numbered(debug::block),
+    "debug_traceCall" => Plain(debug::call),
+    "debug_traceTransaction" => Plain(debug::transaction),
+    "erigon_getHeaderByNumber" => Plain(ots::header),
+    "eth_accounts" => Plain(|_, _| Ok(json!([]))),
+    "eth_blobBaseFee" => Newest(|ask, _| fees::blob(ask)),
+    "eth_blockNumber" => Plain(|ask, _| Ok(quantity(ask.tip.number))),
+    "eth_call" => Plain(simulate::call),
+    "eth_chainId" => Plain(|ask, _| Ok(quantity(ask.source.chain()?.chain_id))),
+    "eth_createAccessList" => Newest(simulate::create_access_list),
+    "eth_estimateGas" => Newest(simulate::estimate_gas),
+    "eth_feeHistory" => Newest(fees::history),
+    "eth_gasPrice" => Newest(|ask, _| fees::price(ask)),
+    "eth_getBalance" => Plain(state::balance),
+    "eth_getBlockByHash" => Hashed(eth::block),
+    "eth_getBlockByNumber" => Numbered(eth::block),
+    "eth_getBlockReceipts" => Plain(eth::block_receipts),
+    "eth_getBlockTransactionCountByHash" => Hashed(eth::transaction_count),
+    "eth_getBlockTransactionCountByNumber" => Numbered(eth::transaction_count),
+    "eth_getCode" => Plain(state::code),
+    "eth_getFilterChanges" => Filter(Filters::changes),
+    "eth_getFilterLogs" => Filter(Filters::logs),
+    "eth_getLogs" => Plain(eth::logs),
+    "eth_getRawTransactionByHash" => Plain(eth::raw_transaction),
+    "eth_getStorageAt" => Plain(state::storage),
+    "eth_getTransactionByBlockHashAndIndex" => Hashed(eth::transaction_at),
+    "eth_getTransactionByBlockNumberAndIndex" => Numbered(eth::transaction_at),
+    "eth_getTransactionByHash" => Plain(eth::transaction),
+    "eth_getTransactionBySenderAndNonce" => Plain(ots::sent_transaction),
+    "eth_getTransactionCount" => Plain(state::nonce),
+    "eth_getTransactionReceipt" => Plain(eth::receipt),
+    "eth_getUncleByBlockHashAndIndex" => Hashed(eth::ommer),
+    "eth_getUncleByBlockNumberAndIndex" => Numbered(eth::ommer),
+    "eth_getUncleCountByBlockHash" => Hashed(eth::ommer_count),
+    "eth_getUncleCountByBlockNumber" => Numbered(eth::ommer_count),
+    "eth_maxPriorityFeePerGas" => Newest(|ask, _| fees::priority(ask)),
+    "eth_newBlockFilter" => Filter(|filters, ask, _| filters.add(ask, None)),
+    "eth_newFilter" => Filter(Filters::add_logs),
+    // What is on the disk is in sync with itself; the node's own answer is about its peers.
+    "eth_syncing" => Plain(|_, _| Ok(false.into())),
+    "eth_uninstallFilter" => Filter(Filters::remove),
+    // As nodes answer, whether or not they have peers.
+    "net_listening" => Plain(|_, _| Ok(true.into())),
+    "net_version" => Plain(|ask, _| Ok(ask.source.chain()?.chain_id.to_string().into())),
+    "ots_getApiLevel" => Plain(|_, _| Ok(8.into())),
+    "ots_getBlockDetails" => Numbered(ots::block_details),
+    "ots_getBlockDetailsByHash" => Hashed(ots::block_details),
+    "ots_getBlockTransactions" => Plain(ots::block_transactions),
+    "ots_getContractCreator" => Plain(ots::contract_creator),
+    "ots_getInternalOperations" => Plain(ots::internal_operations),
+    "ots_getTransactionBySenderAndNonce" => Plain(ots::by_sender_and_nonce),
+    "ots_getTransactionError" => Plain(ots::transaction_error),
+    "ots_hasCode" => Plain(ots::has_code),
+    "ots_searchTransactionsAfter" => Plain(ots::search_after),
+    "ots_searchTransactionsBefore" => Plain(ots::search_before),
+    "ots_traceTransaction" => Plain(ots::trace),
+    "trace_block" => Plain(trace::block),
+    "trace_call" => Plain(trace::call),
+    "trace_filter" => Plain(trace::filter),
+    "trace_replayBlockTransactions" => Plain(trace::replay_block),
+    "trace_replayTransaction" => Plain(trace::replay_transaction),
+    "trace_transaction" => Plain(trace::transaction),
+    "web3_clientVersion" => Plain(|_, _| Ok(format!("txgraph/{}", txgraph::version()).into())),
+}
 
 /// The name of a method that is answered here, for counts.
 pub(crate) fn known(method: &str) -> Option<&'static str> {
-    let at = METHODS.binary_search(&method).ok()?;
-    METHODS.get(at).copied()
+    row(TABLE, method).map(|(name, _)| *name)
 }
 
 /// How the names of methods begin that only ask, or that send a signed transaction. A node may answer
@@ -160,7 +184,7 @@ pub(crate) enum Found {
 }
 
 /// Answers a method, unless the server of the node is to be asked: if there is one, and the answer is
-/// not here. Filters, fees and estimates are left to a node that can be asked, since it knows newer blocks.
+/// not here.
 pub(crate) fn answer(
     ask: &Ask<'_>,
     filters: &Filters,
@@ -173,87 +197,20 @@ pub(crate) fn answer(
         _ => return Err(Fault::Params("the parameters are not an array".to_owned())),
     };
     let params = &Params(list);
-    let answered = match ask.head {
-        None => filters.answer(ask, method, params),
-        Some(_) => None,
+    let answered = match (row(TABLE, method), ask.head) {
+        (Some((_, Plain(answer))), _) | (Some((_, Newest(answer))), None) => answer(ask, params),
+        (Some((_, Numbered(answer))), _) => answer(ask, params.block(ask, 0), params),
+        (Some((_, Hashed(answer))), _) => answer(ask, params.block_hash(ask, 0), params),
+        (Some((_, Filter(answer))), None) => answer(filters, ask, params),
+        (Some((_, Newest(_) | Filter(_))), Some(_)) | (None, _) => {
+            Err(Fault::Method(method.chars().take(100).collect()))
+        }
     };
-    match answered.unwrap_or_else(|| answer_here(ask, method, params)) {
+    match answered {
         Err(fault) if fault.is_elsewhere() && ask.head.is_some() && may_pass(method) => {
             Ok(Found::Pass)
         }
         found => found.map(Found::Here),
-    }
-}
-
-/// Answers a method.
-fn answer_here(ask: &Ask<'_>, method: &str, params: &Params<'_>) -> Answer<Value> {
-    match method {
-        "web3_clientVersion" => Ok(format!("txgraph/{}", txgraph::version()).into()),
-        "net_version" => Ok(ask.source.chain()?.chain_id.to_string().into()),
-        // As nodes answer, whether or not they have peers.
-        "net_listening" => Ok(true.into()),
-        "eth_chainId" => Ok(quantity(ask.source.chain()?.chain_id)),
-        "eth_blockNumber" => Ok(quantity(ask.tip.number)),
-        "eth_accounts" => Ok(json!([])),
-        "eth_feeHistory" if ask.head.is_none() => fees::history(ask, params),
-        "eth_gasPrice" if ask.head.is_none() => fees::price(ask),
-        "eth_maxPriorityFeePerGas" if ask.head.is_none() => fees::priority(ask),
-        "eth_blobBaseFee" if ask.head.is_none() => fees::blob(ask),
-        "eth_estimateGas" if ask.head.is_none() => simulate::estimate_gas(ask, params),
-        "eth_createAccessList" if ask.head.is_none() => simulate::create_access_list(ask, params),
-        // What is on the disk is in sync with itself; the node's own answer is about its peers.
-        "eth_syncing" => Ok(false.into()),
-        "eth_getBlockByNumber" => eth::block_by_number(ask, params),
-        "eth_getBlockByHash" => eth::block_by_hash(ask, params),
-        "eth_getBlockReceipts" => eth::block_receipts(ask, params),
-        "eth_getBlockTransactionCountByNumber" => eth::transaction_count(ask, params.block(ask, 0)),
-        "eth_getBlockTransactionCountByHash" => {
-            eth::transaction_count(ask, params.block_hash(ask, 0))
-        }
-        "eth_getUncleCountByBlockNumber" => eth::ommer_count(ask, params.block(ask, 0)),
-        "eth_getUncleCountByBlockHash" => eth::ommer_count(ask, params.block_hash(ask, 0)),
-        "eth_getUncleByBlockNumberAndIndex" => eth::ommer(ask, params.block(ask, 0), params),
-        "eth_getUncleByBlockHashAndIndex" => eth::ommer(ask, params.block_hash(ask, 0), params),
-        "eth_getTransactionByHash" => eth::transaction(ask, params),
-        "eth_getRawTransactionByHash" => eth::raw_transaction(ask, params),
-        "eth_getTransactionByBlockNumberAndIndex" => {
-            eth::transaction_at(ask, params.block(ask, 0), params)
-        }
-        "eth_getTransactionByBlockHashAndIndex" => {
-            eth::transaction_at(ask, params.block_hash(ask, 0), params)
-        }
-        "eth_getTransactionBySenderAndNonce" => ots::sent_transaction(ask, params),
-        "eth_getTransactionReceipt" => eth::receipt(ask, params),
-        "eth_getLogs" => eth::logs(ask, params),
-        "eth_getBalance" => state::balance(ask, params),
-        "eth_getTransactionCount" => state::nonce(ask, params),
-        "eth_getCode" => state::code(ask, params),
-        "eth_getStorageAt" => state::storage(ask, params),
-        "eth_call" => simulate::call(ask, params),
-        "trace_block" => trace::block(ask, params),
-        "trace_call" => trace::call(ask, params),
-        "trace_replayBlockTransactions" => trace::replay_block(ask, params),
-        "trace_replayTransaction" => trace::replay_transaction(ask, params),
-        "trace_transaction" => trace::transaction(ask, params),
-        "trace_filter" => trace::filter(ask, params),
-        "debug_traceCall" => debug::call(ask, params),
-        "debug_traceTransaction" => debug::transaction(ask, params),
-        "debug_traceBlockByNumber" => debug::block(ask, params.block(ask, 0)?, params),
-        "debug_traceBlockByHash" => debug::block(ask, params.block_hash(ask, 0)?, params),
-        "erigon_getHeaderByNumber" => ots::header(ask, params),
-        "ots_getApiLevel" => Ok(8.into()),
-        "ots_hasCode" => ots::has_code(ask, params),
-        "ots_getBlockDetails" => ots::block_details(ask, params.block(ask, 0)),
-        "ots_getBlockDetailsByHash" => ots::block_details(ask, params.block_hash(ask, 0)),
-        "ots_getBlockTransactions" => ots::block_transactions(ask, params),
-        "ots_getInternalOperations" => ots::internal_operations(ask, params),
-        "ots_traceTransaction" => ots::trace(ask, params),
-        "ots_getTransactionError" => ots::transaction_error(ask, params),
-        "ots_getTransactionBySenderAndNonce" => ots::by_sender_and_nonce(ask, params),
-        "ots_getContractCreator" => ots::contract_creator(ask, params),
-        "ots_searchTransactionsBefore" => ots::search_before(ask, params),
-        "ots_searchTransactionsAfter" => ots::search_after(ask, params),
-        other => Err(Fault::Method(other.chars().take(100).collect())),
     }
 }
 

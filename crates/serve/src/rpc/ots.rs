@@ -32,7 +32,7 @@ pub(super) fn has_code(ask: &Ask<'_>, params: &Params<'_>) -> Answer<Value> {
     Ok((!code.is_empty()).into())
 }
 
-pub(super) fn block_details(ask: &Ask<'_>, number: Answer<u64>) -> Answer<Value> {
+pub(super) fn block_details(ask: &Ask<'_>, number: Answer<u64>, _: &Params<'_>) -> Answer<Value> {
     ask.or_null(number.and_then(|number| {
         let block = ask.source.block(number, true)?;
         let (reward, shares) = ask.source.block_rewards(&block)?;

@@ -10,7 +10,7 @@ use std::{
 };
 use txgraph::Source;
 use txgraph_serve::{ACTIONS, METHODS, Server, Settings};
-use txgraph_testkit::fixtures;
+use txgraph_testkit::{fixtures, or_skip};
 
 const REQUEST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}"#;
 
@@ -344,9 +344,7 @@ fn long_work() -> String {
 
 #[test]
 fn long_work_ends_with_its_time() {
-    let Some(fixture) = fixtures::fixture("dev-v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("dev-v2"));
     let within = |time| {
         Served::limited(&fixture, |limits| {
             limits.time = time;
@@ -365,9 +363,7 @@ fn long_work_ends_with_its_time() {
 
 #[test]
 fn work_ends_with_its_client() {
-    let Some(fixture) = fixtures::fixture("dev-v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("dev-v2"));
     let served = Served::limited(&fixture, |limits| {
         limits.time = Duration::from_secs(3600);
         limits.workers = 1;
@@ -393,9 +389,7 @@ fn work_ends_with_its_client() {
 
 #[test]
 fn too_many_requests_at_a_time_are_refused() {
-    let Some(fixture) = fixtures::fixture("dev-v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("dev-v2"));
     let served = Served::limited(&fixture, |limits| {
         limits.time = Duration::from_secs(2);
         limits.workers = 1;

@@ -6,7 +6,10 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use txgraph_testkit::fixtures::{self, Fixture};
+use txgraph_testkit::{
+    fixtures::{self, Fixture},
+    or_skip,
+};
 
 /// Requests whose answers an index may give.
 struct Requests {
@@ -147,9 +150,7 @@ fn answers_for_the_other_layout_are_the_same() {
 
 #[test]
 fn a_contract_that_was_created_again_is_of_its_last_creation() {
-    let Some(fixture) = fixtures::fixture("dev-v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("dev-v2"));
     // Created in block 120, destroyed in 122, created again in 123.
     let contract = "0xc82d0fcd5d25ef420706a75d94a988edc5ee05f2";
     let contents = Indexed {

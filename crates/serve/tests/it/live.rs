@@ -20,7 +20,7 @@ use std::{
 use txgraph::{BuildOptions, IndexChoice, Source};
 use txgraph_chaingen::{Config, Layout, LiveNode, serve_if_asked};
 use txgraph_serve::Settings;
-use txgraph_testkit::{fixtures, random::Xorshift};
+use txgraph_testkit::{fixtures, or_skip, random::Xorshift};
 
 /// Blocks before the first request.
 const FIRST: u64 = 60;
@@ -411,9 +411,7 @@ fn filters_follow_the_chain() {
 
 #[test]
 fn blocks_that_the_node_has_deleted_do_not_stop_the_index() {
-    let Some(pruned) = fixtures::fixture("pruned/dev-v2-distance") else {
-        return;
-    };
+    let pruned = or_skip!(fixtures::fixture("pruned/dev-v2-distance"));
     let whole = pruned.full_chain().unwrap();
     let (whole, directory) = (whole.unpack(), pruned.unpack());
     let index = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ use crate::{
     traces::is_precompile,
 };
 use serde_json::{Value, json};
-use txgraph_testkit::fixtures;
+use txgraph_testkit::{fixtures, or_skip};
 
 #[test]
 fn blocks_are_shown_with_their_fees() {
@@ -62,9 +62,7 @@ fn blocks_are_shown_with_their_fees() {
 /// The call trees of the node name all who take part in a transaction.
 #[test]
 fn searches_find_senders_receivers_and_internal_calls() {
-    let Some(fixture) = fixtures::fixture("small/v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("small/v2"));
     let served = Served::new(&fixture);
     let mut all: Vec<(u64, Value, Vec<String>)> = Vec::new();
     for line in fixture.lines("call-traces").skip(1) {
@@ -158,9 +156,7 @@ fn taking_part(call: &Value, names: &mut Vec<String>) {
 
 #[test]
 fn transactions_are_traced() {
-    let Some(fixture) = fixtures::fixture("small/v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("small/v2"));
     let served = Served::new(&fixture);
     let (mut calls, mut errors, mut operations) = (0, 0, 0);
     for line in fixture.lines("call-traces").skip(1).step_by(3) {
@@ -232,9 +228,7 @@ fn senders_and_creators_are_found() {
 
 #[test]
 fn delegated_accounts_have_no_creator() {
-    let Some(fixture) = fixtures::fixture("dev-v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("dev-v2"));
     let served = Served::new(&fixture);
     let delegated = "0x599a947fbb6ca1945a8cf1dbca79a52c3712e57a";
     assert!(
@@ -256,9 +250,7 @@ fn delegated_accounts_have_no_creator() {
 /// The state of old blocks is pruned, and the nonces of later ones are known all the same.
 #[test]
 fn nonces_are_found_where_old_states_are_pruned() {
-    let Some(fixture) = fixtures::fixture("pruned/dev-v2-distance") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("pruned/dev-v2-distance"));
     let served = Served::new(&fixture);
     let by_nonce = "ots_getTransactionBySenderAndNonce";
     let block = served.result("eth_getBlockByNumber", json!(["0x316", true]));

@@ -2,14 +2,12 @@
 
 use crate::harness::{Served, number, small};
 use serde_json::{Value, json};
-use txgraph_testkit::fixtures;
+use txgraph_testkit::{fixtures, or_skip};
 
 #[test]
 fn call_traces_are_those_of_the_node() {
     for name in ["small/v1", "small/v2", "dev-v2"] {
-        let Some(fixture) = fixtures::fixture(name) else {
-            return;
-        };
+        let fixture = or_skip!(fixtures::fixture(name));
         let served = Served::new(&fixture);
         let tracer = json!({ "tracer": "callTracer", "tracerConfig": { "withLog": true } });
         let step = usize::try_from(fixture.tip().unwrap() / 60 + 1).unwrap();
@@ -52,9 +50,7 @@ fn alike(trace: &Value) -> Value {
 
 #[test]
 fn state_differences_are_those_of_the_node() {
-    let Some(fixture) = fixtures::fixture("small/v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("small/v2"));
     let served = Served::new(&fixture);
     let tracer = json!({ "tracer": "prestateTracer", "tracerConfig": { "diffMode": true } });
     for line in fixture.lines("state-diffs") {
@@ -108,9 +104,7 @@ fn state_differences_are_those_of_the_node() {
 /// The flat traces of a transaction are its call tree in the order of the calls.
 #[test]
 fn flat_traces_are_the_call_tree() {
-    let Some(fixture) = fixtures::fixture("small/v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("small/v2"));
     let served = Served::new(&fixture);
     let mut compared = 0;
     for line in fixture.lines("call-traces").skip(1).step_by(2) {
@@ -139,9 +133,7 @@ fn flat_traces_are_the_call_tree() {
 /// The limits of an answer count the calls of one transaction, too.
 #[test]
 fn traces_of_one_transaction_are_bounded() {
-    let Some(fixture) = fixtures::fixture("small/v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("small/v2"));
     let mut most = (0, Value::Null, Value::Null);
     for line in fixture.lines("call-traces").skip(1) {
         let block = line["block"].as_u64().unwrap();
@@ -266,9 +258,7 @@ fn instructions_are_those_of_the_node() {
     };
     let mut steps = 0;
     for name in ["small/v2", "dev-v2"] {
-        let Some(fixture) = fixtures::fixture(name) else {
-            return;
-        };
+        let fixture = or_skip!(fixtures::fixture(name));
         let served = Served::new(&fixture);
         for line in fixture.lines("struct-logs") {
             let found = served.result("debug_traceTransaction", json!([line["tx"]]));

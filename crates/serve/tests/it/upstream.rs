@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use std::{
-    io::{BufRead, BufReader, Read, Write},
+    io::{BufReader, Write},
     net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
         Arc, Mutex,
@@ -11,6 +11,7 @@ use std::{
     thread::{self, JoinHandle},
     time::Duration,
 };
+use txgraph_testkit::rpc::read_whole_request;
 
 /// The number of the chain of the small fixture, and the hash of its genesis block.
 const CHAIN: (u64, &str) = (
@@ -151,24 +152,7 @@ fn serve(
     chain: &AtomicU64,
 ) {
     let (mut reader, mut writer) = (BufReader::new(stream), stream);
-    loop {
-        let (mut head, mut length) = (String::new(), 0);
-        loop {
-            let mut line = String::new();
-            if reader.read_line(&mut line).unwrap_or(0) == 0 {
-                return;
-            }
-            if line == "\r\n" {
-                break;
-            }
-            let line = line.to_ascii_lowercase();
-            if let Some(value) = line.strip_prefix("content-length:") {
-                length = value.trim().parse().unwrap();
-            }
-            head += &line;
-        }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body).unwrap();
+    while let Ok(Some((head, body))) = read_whole_request(&mut reader) {
         let body = serde_json::from_slice(&body).unwrap();
         let got = Got { head, body };
         // Before its first question, a server asks for the chain.

@@ -3,7 +3,7 @@
 use super::{Chain, amount, text};
 use crate::harness::{Served, number, small};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::SystemTime};
 use txgraph_testkit::says;
 
 #[test]
@@ -118,7 +118,12 @@ fn blocks_are_found_by_time() {
         assert_eq!(unknown["message"], "NOTOK", "{unknown}");
         says(&unknown.to_string(), "is not known yet");
     }
-    assert_eq!(ask(9_999_999_999, "before")["result"], "40");
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now = now.unwrap();
+    assert_eq!(ask(now.as_secs().into(), "before")["result"], "40");
+    for future in [9_999_999_999, now.as_millis()] {
+        says(&ask(future, "before").to_string(), "is in the future");
+    }
     assert_eq!(ask(0, "after")["result"], "0");
     for document in [ask(9_999_999_999, "after"), ask(0, "before")] {
         assert_eq!(document["result"], "Error! No closest block found");

@@ -4,7 +4,7 @@ use super::{Chain, amount, function_name, or_empty, text};
 use crate::harness::{Served, chain_file, number, small};
 use serde_json::{Value, json};
 use std::fs;
-use txgraph_testkit::fixtures;
+use txgraph_testkit::{fixtures, or_skip};
 
 /// The row of a transaction, from the node's answers.
 fn transaction_row(block: &Value, it: &Value, receipt: &Value, tip: u128) -> Value {
@@ -105,9 +105,7 @@ fn transactions_are_those_of_the_node() {
 /// Whether the genesis allocates coins is not known without its state.
 #[test]
 fn a_list_that_may_lack_the_genesis_says_so() {
-    let Some(fixture) = fixtures::fixture("pruned/long-v2-full") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("pruned/long-v2-full"));
     let served = Served::new(&fixture);
     let query = "module=account&action=txlist&address=0x000000000000000000000000000000000000dead";
     for (start, is_marked) in [

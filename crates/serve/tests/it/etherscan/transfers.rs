@@ -4,7 +4,10 @@ use super::{Chain, TRANSFER, amount, function_name, text};
 use crate::harness::{Served, number, small};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use txgraph_testkit::fixtures::{self, Fixture};
+use txgraph_testkit::{
+    fixtures::{self, Fixture},
+    or_skip,
+};
 
 /// The transfers of ERC-20 tokens, from the logs in the node's receipts.
 fn token_rows(fixture: &Fixture, chain: &Chain, address: &str) -> Vec<Value> {
@@ -115,9 +118,7 @@ fn transfers_of_nfts_have_ids() {
         assert_eq!(row.get("value"), None);
     }
     // The small chain has no transfers of this standard.
-    let Some(fixture) = fixtures::fixture("dev-v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("dev-v2"));
     let served = Served::new(&fixture);
     let multi = fixture.truth["tokens"]["multi"]["address"]
         .as_str()
@@ -136,9 +137,7 @@ fn transfers_of_nfts_have_ids() {
 /// Internal transfers by address, by block and by transaction, from the node's call traces.
 #[test]
 fn internal_transfers_are_those_of_the_call_traces() {
-    let Some(fixture) = fixtures::fixture("small/v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("small/v2"));
     let served = Served::new(&fixture);
     let mut expected = Vec::new();
     let (mut failed, mut paged) = (0, 0);
@@ -213,9 +212,7 @@ fn internal_transfers_are_those_of_the_call_traces() {
 /// The chain is longer than the blocks that are read first.
 #[test]
 fn pages_from_the_newest_transfer_are_those_from_the_oldest() {
-    let Some(fixture) = fixtures::fixture("dev-v2") else {
-        return;
-    };
+    let fixture = or_skip!(fixtures::fixture("dev-v2"));
     let served = Served::new(&fixture);
     let token = fixture.truth["tokens"]["oza"]["address"].as_str().unwrap();
     let receiver = (fixture.lines("blocks"))
