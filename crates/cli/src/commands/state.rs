@@ -1,6 +1,6 @@
 //! `txgraph balance`, `nonce`, `code` and `storage`: the state at the end of a block.
 
-use super::{Context, names::Names};
+use super::{Context, names::Names, token_notes};
 use crate::{
     args::{BlockArgs, StateBlockArgs, TableOutputArgs},
     output::{number, print_data, print_json, print_page},
@@ -9,8 +9,8 @@ use crate::{
 use clap::Args;
 use serde_json::{Value, json};
 use txgraph::{
-    Address, AnalysisFormat, BlockState, Error, Hint, Labels, Result, SlotState, Source, TokenList,
-    TokenNames, U256,
+    Address, AnalysisFormat, Asset, BlockRange, BlockState, Error, Hint, Labels, Result, SlotState,
+    Source, TokenList, TokenNames, TokenStandard, U256,
     parse::{self, Checksum, addresses},
     printable,
 };
@@ -187,13 +187,33 @@ pub(crate) fn balance(args: &BalanceArgs, context: &Context<'_>) -> Result<()> {
         });
         return print_answer(&source, block, "balances", rows.collect());
     }
+    let tokens = assets.iter().copied().flatten();
+    let list = token_notes::named(
+        list,
+        &source,
+        tokens,
+        &BlockRange {
+            first: block,
+            last: block,
+        }
+        .into(),
+        context.terminal,
+    )?;
+    let chain_id = source.chain()?.chain_id;
     let lines = rows.into_iter().map(|(holder, asset, amount, unit)| {
-        let amount = match unit {
-            Some((symbol, decimals)) => format!("{} {symbol}", in_units(amount, decimals)),
-            None => {
-                let token = asset.unwrap_or_default();
-                format!("{amount} units of {token}")
+        let amount = match (asset, unit) {
+            (Some(token), Some((_, decimals))) => {
+                let name = list.format_asset(
+                    chain_id,
+                    &Asset {
+                        token_address: Some(token),
+                        token_standard: TokenStandard::Erc20,
+                    },
+                );
+                format!("{} {name}", in_units(amount, decimals))
             }
+            (None, Some((symbol, decimals))) => format!("{} {symbol}", in_units(amount, decimals)),
+            (token, None) => format!("{amount} units of {}", token.unwrap_or_default()),
         };
         format!("{holder}  {}\n", printable(&amount))
     });

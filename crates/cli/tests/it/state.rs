@@ -212,6 +212,13 @@ fn calls_by_signature_are_encoded_and_decoded() {
     assert!(units > 0);
     let balance = sample.ok(&format!("balance {holder} -t {USD6} {CHAIN} -q"));
     assert!(balance.stdout.ends_with(" USD6\n"), "{balance:?}");
+    // Another token claims the same symbol.
+    let other = "0x942c2bd6ba43edecce22aa6624bd63956c8f3657";
+    let both = sample.ok(&format!("balance {holder} -t {USD6},{other} {CHAIN} -q"));
+    for (line, token) in both.stdout.lines().zip([USD6, other]) {
+        let line = line.to_lowercase();
+        assert!(line.ends_with(&format!(" usd6 ({token})")), "{both:?}");
+    }
     let json = asked(&sample, &format!("balance {holder} -t {USD6} {CHAIN}"));
     assert_eq!(json["balances"][0]["value"], units.to_string());
     // A call of an account without code succeeds and returns nothing.
