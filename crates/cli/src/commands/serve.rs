@@ -115,6 +115,12 @@ pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<()> {
     };
     let server = Server::bind(source, settings)?;
     terminal.note(format_args!("listening at http://{}", server.address()));
+    if !args.listen.ip().is_loopback() {
+        terminal.warn(format_args!(
+            "other hosts can connect, and neither answers nor the token are encrypted: put a proxy with TLS \
+             in front"
+        ));
+    }
     if lacks_index {
         terminal.note(format_args!(
             "there is no index: transfers and transactions of an address are found by reading all blocks \

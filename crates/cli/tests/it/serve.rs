@@ -12,7 +12,11 @@ use std::{
 /// A server, its address, and the rest of its standard error.
 fn start(sample: &Sample, more: &str) -> (Child, String, impl BufRead + use<>) {
     let mut command = sample.command();
-    command.args(format!("serve --listen 127.0.0.1:0 {CHAIN} {more}").split_whitespace());
+    let listen = match more.contains("--listen") {
+        true => "",
+        false => "--listen 127.0.0.1:0",
+    };
+    command.args(format!("serve {listen} {CHAIN} {more}").split_whitespace());
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
@@ -68,7 +72,14 @@ fn other_machines_need_a_token() {
     let refused = sample.run("serve --listen 0.0.0.0:0").ended(2);
     refused.says("other machines need a token");
     fs::write(sample.path("token"), "a long secret\n").unwrap();
-    let (mut child, address, _stderr) = start(&sample, "--token-file token");
+    let (mut child, address, mut stderr) = start(&sample, "--listen 0.0.0.0:0 --token-file token");
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    assert!(
+        line.starts_with("warning: other hosts can connect"),
+        "{line}"
+    );
+    let address = address.replace("0.0.0.0", "127.0.0.1");
     let get = |more: &str| {
         let request = "GET /metrics HTTP/1.1\r\nconnection: close\r\n";
         ask(&address, &format!("{request}host: {address}\r\n{more}\r\n"))
