@@ -1,7 +1,7 @@
 //! Arguments as text: rewritten before they are parsed, made again from what was parsed, and
 //! quoted for a shell; and the files that they name.
 
-use crate::args::Global;
+use crate::{args::Global, hints::quoted};
 use clap::{Arg, ArgAction, ArgMatches, Command, parser::ValueSource};
 use serde_json::{Map, Value};
 use std::{
@@ -196,16 +196,6 @@ pub(crate) fn given(
         }
     }
     words
-}
-
-/// A word as a shell reads it.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,@+%=".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }
 
 /// A command line of the program as a shell reads it.

@@ -38,8 +38,8 @@ pub(crate) fn hint_text(hint: &Hint) -> Cow<'_, str> {
         Hint::OtherIndex => "name another directory with --index, or pass --index off",
         Hint::BuildIndex => "`txgraph index build` makes one",
         Hint::RebuildIndex => {
-            "make it again: `txgraph index drop`, `txgraph index build`; until then, --index off \
-             answers from the node"
+            "make it again: `txgraph index drop`, `txgraph index build`, with the same --index; until \
+             then, --index off answers from the node"
         }
         Hint::IgnoreChecksum => {
             "mixed case is a checksum: check for a typing error, write the address in lower case, \
@@ -87,13 +87,23 @@ pub(crate) fn hint_text(hint: &Hint) -> Cow<'_, str> {
             let required = of.required.iter().map(|param| format!(" --set {param}"));
             let optional = of.optional.iter().map(|param| format!(" [--set {param}]"));
             let all: String = required.chain(optional).collect();
-            return Cow::Owned(format!("usage: txgraph query {}{all}", of.query));
+            return Cow::Owned(format!("usage: txgraph query {}{all}", quoted(&of.query)));
         }
         Hint::ListQueries => {
             "`txgraph query --list` lists the saved queries; a file is named by its path"
         }
         other => return Cow::Owned(other.to_string()),
     })
+}
+
+/// A word as a shell reads it.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,@+%=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 /// How to go on from a root without transfers.

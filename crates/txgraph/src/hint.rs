@@ -161,7 +161,7 @@ impl fmt::Display for Hint {
 /// The parameters of a saved query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameters {
-    /// The name of the query.
+    /// The name of a query that is built in, or the path of its file.
     pub query: String,
     /// The required parameters, each as `NAME=<TYPE>`.
     pub required: Vec<String>,

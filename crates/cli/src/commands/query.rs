@@ -6,7 +6,7 @@ use crate::{
     argv::{self, Files},
     cluster::ClusterArgs,
     hints::hint_text,
-    output::{aligned, print_page},
+    output::{Terminal, aligned, print_page},
 };
 use clap::Args;
 use serde::Serialize;
@@ -88,7 +88,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
 pub(crate) fn run(args: &QueryArgs, context: &Context<'_>) -> Result<()> {
     let terminal = context.terminal;
     let Some(name) = &args.file else {
-        return list();
+        return list(terminal);
     };
     let file = QueryFile::open(name)?;
     if args.show {
@@ -155,12 +155,15 @@ fn command_line(query: &Query) -> Result<String> {
     Ok(argv::command_line(&arguments(query)?))
 }
 
-fn list() -> Result<()> {
-    let queries = QueryFile::list()?;
-    let lines = queries.iter();
-    let lines: Vec<_> = lines
-        .map(|query| (query.name.as_str(), query.purpose.clone()))
-        .collect();
+fn list(terminal: &Terminal) -> Result<()> {
+    let queries = QueryFile::list();
+    let mut lines = Vec::new();
+    for query in &queries {
+        match query {
+            Ok(query) => lines.push((query.name.as_str(), query.purpose.clone())),
+            Err(error) => terminal.warn(format_args!("{error}")),
+        }
+    }
     print_page(&aligned(&lines))
 }
 

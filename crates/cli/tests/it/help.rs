@@ -169,6 +169,38 @@ fn completions_offer_names() {
     }
 }
 
+/// A shell would run a command in the name of a file or of a parameter.
+#[test]
+fn completions_offer_plain_names_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let queries = folder.path().join("queries");
+    fs::create_dir(&queries).unwrap();
+    let query = |parameter: &str| {
+        format!(
+            "purpose = \"?\"\n[params.\"{parameter}\"]\ntype = \"blocks\"\ndoc = \"?\"\n\
+             [ask]\ncommand = \"transfers\"\nblocks = \"${{{parameter}}}\"\n"
+        )
+    };
+    for (name, text) in [
+        ("mine", query("since")),
+        ("a$(touch made)", query("since")),
+        ("params", query("b$(touch made)")),
+        ("foreign", "a = 1".to_owned()),
+    ] {
+        fs::write(queries.join(format!("{name}.toml")), text).unwrap();
+    }
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = run(bare(folder.path()).args(["completions", shell])).ended(0);
+        assert!(!script.stdout.contains("touch"), "{shell}");
+    }
+    let script = run(bare(folder.path()).args(["completions", "bash"])).ended(0);
+    script.prints(" mine ").prints("since=");
+    // The list names everything, and what is no query.
+    let list = run(bare(folder.path()).args(["query", "--list"])).ended(0);
+    list.prints("a$(touch made)").prints("who-funded");
+    list.says("warning: queries/foreign.toml: ");
+}
+
 #[test]
 fn man_pages_describe_every_command() {
     let sample = Sample::small();

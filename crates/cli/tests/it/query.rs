@@ -111,6 +111,7 @@ fn a_local_file_does_not_replace_a_built_in_query() {
     fs::create_dir(sample.path("queries")).unwrap();
     let ours = "purpose = \"Something else?\"\n[ask]\ncommand = \"transfers\"\nblocks = 1\n";
     fs::write(sample.path("queries/cycles.toml"), ours).unwrap();
+    fs::write(sample.path("cycles"), ours).unwrap();
     fs::write(sample.path("queries/mine.toml"), ours).unwrap();
     let asked = sample.ok("query cycles --set token=all");
     for note in [
@@ -133,6 +134,20 @@ fn a_local_file_does_not_replace_a_built_in_query() {
     for name in ["cycles ", "queries/cycles.toml ", "mine "] {
         assert!(list.lines().any(|line| line.starts_with(name)), "{list}");
     }
+}
+
+/// The usage of a file names its path, as a shell reads it.
+#[test]
+fn the_usage_of_a_file_opens_it() {
+    let sample = Sample::small();
+    let folder = sample.path("our queries");
+    fs::create_dir(&folder).unwrap();
+    let text = "purpose = \"?\"\n[params.first]\ntype = \"blocks\"\ndoc = \"?\"\n\
+                [ask]\ncommand = \"transfers\"\nblocks = \"${first}\"\n";
+    fs::write(folder.join("mine.toml"), text).unwrap();
+    let run = sample.run("query 'our queries/mine.toml'");
+    run.ended(2)
+        .says("usage: txgraph query 'our queries/mine.toml' --set first=<blocks>");
 }
 
 #[test]

@@ -234,24 +234,20 @@ impl QueryFile {
     /// directory takes its place unnoticed.
     pub fn open(name_or_path: &str) -> Result<Self> {
         let path = Path::new(name_or_path);
-        if path.is_file() {
+        let named = name_or_path.parse::<BuiltInQuery>();
+        if let Ok(query) = named
+            && query.as_str() == name_or_path
+        {
+            return query.parse();
+        }
+        let is_name = path.components().count() == 1 && path.extension().is_none();
+        if path.is_file() || !is_name {
+            // Of a path, the error states why the file cannot be read.
             return Self::load(path);
         }
-        let named = name_or_path.parse::<BuiltInQuery>();
-        let is_name = path.components().count() == 1 && path.extension().is_none();
-        if is_name {
-            if let Ok(query) = named
-                && query.as_str() == name_or_path
-            {
-                return query.parse();
-            }
-            let local = local(name_or_path);
-            if local.is_file() {
-                return Self::load(&local);
-            }
-        } else {
-            // A path: the error states why the file cannot be read.
-            return Self::load(path);
+        let local = local(name_or_path);
+        if local.is_file() {
+            return Self::load(&local);
         }
         if let Err(error) = named
             && error.renamed.is_some()
@@ -270,26 +266,26 @@ impl QueryFile {
         .with_hint(Hint::ListQueries))
     }
 
-    /// All queries: those that are built in, then those in `./queries`, each by name. A
-    /// file with the name of a built-in query is listed by its path.
-    pub fn list() -> Result<Vec<Self>> {
+    /// All queries by name: those that are built in and those in `./queries`. A file with the name of
+    /// a built-in query is listed by its path. Files that are no queries follow, as errors.
+    pub fn list() -> Vec<Result<Self>> {
         let built_in = BuiltInQuery::ALL.iter().map(|query| query.parse());
-        let mut found = built_in.collect::<Result<Vec<_>>>()?;
         let entries = fs::read_dir("queries").into_iter().flatten().flatten();
-        for path in entries.map(|entry| entry.path()) {
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "toml")
-            {
-                let mut query = Self::load(&path)?;
-                if query.name.parse::<BuiltInQuery>().is_ok() {
-                    query.name = path.display().to_string();
-                }
-                found.push(query);
+        let paths = entries.map(|entry| entry.path());
+        let paths = paths.filter(|path| path.extension().is_some_and(|word| word == "toml"));
+        let local = paths.map(|path| {
+            let mut query = Self::load(&path)?;
+            if query.name.parse::<BuiltInQuery>().is_ok() {
+                query.name = path.display().to_string();
             }
-        }
-        found.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(found)
+            Ok(query)
+        });
+        let mut found: Vec<_> = built_in.chain(local).collect();
+        found.sort_by_cached_key(|query| match query {
+            Ok(query) => (false, query.name.clone()),
+            Err(error) => (true, error.to_string()),
+        });
+        found
     }
 
     /// Reads a file.
@@ -434,8 +430,12 @@ impl QueryFile {
                 .map(|(name, param)| format!("{name}=<{}>", param.kind.as_str()))
                 .collect()
         };
+        let query = match &self.origin {
+            QueryOrigin::BuiltIn => self.name.clone(),
+            QueryOrigin::File(path) => path.display().to_string(),
+        };
         Hint::GiveParameters(Box::new(Parameters {
-            query: self.name.clone(),
+            query,
             required: words(required),
             optional: words(optional),
         }))
