@@ -174,7 +174,9 @@ fn lines(state: &IndexState) -> [(&'static str, String); 10] {
             match (status.transactions, status.internal) {
                 (true, true) => "by address, also by calls inside of them",
                 (true, false) => "by address",
-                (false, _) => "not by address: `txgraph index drop`, `build --with-transactions`",
+                (false, _) => {
+                    "not by address: drop the index, then `txgraph index build --with-transactions`"
+                }
             }
             .to_owned(),
         ),

@@ -93,8 +93,8 @@ pub(super) fn built(
     note_absent("left out", &report.unavailable, terminal);
     if report.read_blocks == 0 {
         terminal.note(format_args!(
-            "nothing to store: the newest blocks are left out, because others can replace them \
-             (--reorg-buffer: their number)"
+            "nothing new to store; --reorg-buffer is how many of the newest blocks are left out, \
+             because others can replace them"
         ));
     }
     let seconds = report.time.as_secs_f64();

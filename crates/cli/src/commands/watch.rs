@@ -108,18 +108,16 @@ pub(crate) fn run(args: &WatchArgs, context: &Context<'_>) -> Result<()> {
     if let Some(labels) = &output.labels {
         terminal.labels(labels);
     }
-    let first = match args.selection.blocks.read()?.is_empty() {
-        true => tip + 1,
-        false => {
-            let mut ranges = query.blocks().iter();
-            match (ranges.next(), ranges.next()) {
-                (Some(blocks), None) if blocks.last >= tip => blocks.first,
-                _ => {
-                    return Err(Error::usage(
-                        "`watch` goes on with new blocks: name blocks that go to the tip, e.g. -100:",
-                    ));
-                }
-            }
+    let first = match (
+        &*args.selection.blocks.read()?,
+        query.blocks().iter().next(),
+    ) {
+        ([], _) => tip + 1,
+        ([blocks], Some(range)) if blocks.goes_to_tip() => range.first,
+        _ => {
+            return Err(Error::usage(
+                "`watch` goes on with new blocks: name blocks that go to the tip, e.g. -100:",
+            ));
         }
     };
     let format = output.format;

@@ -107,6 +107,9 @@ fn a_damaged_index_is_not_used() {
     let sample = Sample::small();
     let plain = sample.ok(&queries(ROOT)[0]).stdout;
     sample.ok("index build -q --reorg-buffer 0");
+    sample
+        .ok("index build --reorg-buffer 0")
+        .says("nothing new to store; --reorg-buffer is how many");
     let folder = entry(&sample.path("cache/txgraph/index"), "");
     let segment = entry(&folder, ".segment");
     let mut bytes = fs::read(&segment).unwrap();
@@ -175,6 +178,7 @@ fn index_of_another_version_has_to_be_built_again() {
             "idx has version 3",
             "txgraph index drop",
             "txgraph index build",
+            "with the same --index",
         ] {
             run.says(part);
         }

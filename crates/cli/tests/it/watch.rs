@@ -183,10 +183,21 @@ fn it_ends_when_nothing_reads_it_any_more() {
 }
 
 #[test]
-fn blocks_that_end_before_the_tip_are_refused() {
+fn blocks_that_end_at_a_block_or_a_date_are_refused() {
     let sample = Sample::small();
-    let run = sample.run("watch 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba -b 3:5");
-    run.ended(2).says("name blocks that go to the tip");
+    for blocks in [
+        "-b 3:5",
+        "-b 3:41",
+        "-b 3:100",
+        "-b 3:,20:",
+        "--to-block 40",
+        "--until 2100-01-01",
+    ] {
+        let run = sample.run(&format!(
+            "watch 0x502f1f2f4b2abc8d86fc43da973c2c110206e2ba {blocks}"
+        ));
+        run.ended(2).says("name blocks that go to the tip");
+    }
     let run = sample.run("watch");
     run.ended(2);
 }

@@ -107,6 +107,15 @@ impl BlockSpec {
         }
     }
 
+    /// Whether it ends with the highest block of the chain, whichever that is.
+    pub const fn goes_to_tip(&self) -> bool {
+        let to_tip = matches!(
+            self.span,
+            Span::UpToTip(_) | Span::One(Point::Latest) | Span::Last(_, Point::Latest)
+        );
+        to_tip && matches!(self.sample, Sample::All)
+    }
+
     /// Returns the numbers of the blocks when `tip` is the highest block.
     ///
     /// Numbers above the tip are kept: the source decides whether a block exists. An error
