@@ -24,6 +24,10 @@ fn search<E>(
     seconds: u64,
     mut time_of: impl FnMut(u64) -> Result<Option<u64>, E>,
 ) -> Result<Found, E> {
+    match time_of(blocks.first)? {
+        Some(first) if first > seconds => return Ok(Found::BeforeFirst(first)),
+        _ => {}
+    }
     let Some(last) = time_of(blocks.last)? else {
         return Ok(Found::Unknown(blocks.last));
     };
@@ -40,10 +44,7 @@ fn search<E>(
         }
     }
     if end == blocks.first {
-        return Ok(match time_of(end)? {
-            Some(time) if time > seconds => Found::BeforeFirst(time),
-            _ => Found::Block(end),
-        });
+        return Ok(Found::Block(end));
     }
     Ok(match time_of(end - 1)? {
         Some(_) => Found::Block(end),
@@ -187,7 +188,7 @@ mod tests {
             prop_assert!(reads <= 9, "{reads}");
         }
 
-        /// With gaps, the block is the same, or none.
+        /// With gaps, the block is the same, or none. A time before the first is always found.
         #[test]
         fn gaps_never_change_the_block(
             times in prop::collection::vec((1u64..5, prop::bool::weighted(0.7)), 1..40),
@@ -203,7 +204,10 @@ mod tests {
             let found = search(blocks, seconds, |block| Ok::<_, Infallible>(known[index(block)]));
             let Ok(found) = found;
             match found {
-                Found::Unknown(block) => prop_assert!(known[index(block)].is_none()),
+                Found::Unknown(block) => {
+                    prop_assert!(known[index(block)].is_none());
+                    prop_assert!(known[0].is_none_or(|first| first <= seconds));
+                }
                 other => prop_assert_eq!(other, naive(0, &all, seconds)),
             }
         }

@@ -212,7 +212,8 @@ fn list_available(available: &BlockRanges) -> String {
         return available.to_string();
     }
     let listed: BlockRanges = ranges.take(GAPS_LISTED_MAX).collect();
-    format!("{listed} and {more} more ranges")
+    let more = number(more as u64, "more range", "more ranges");
+    format!("{listed}, and {more}")
 }
 
 impl From<SourceError> for Error {

@@ -39,7 +39,8 @@ fn read_text_of(path: &Path, bytes_max: u64) -> Result<String> {
     })
 }
 
-/// The text in these bytes, without a byte order mark.
+/// The text in these bytes, without a byte order mark. Its lines end with `\n`: after `\r\n`, the CSV
+/// reader counts a line too few.
 fn decoded(bytes: Vec<u8>) -> Result<String, String> {
     let wide = |bytes: &[u8], unit: fn([u8; 2]) -> u16, name: &str| {
         let (units, rest) = bytes.as_chunks::<2>();
@@ -52,20 +53,24 @@ fn decoded(bytes: Vec<u8>) -> Result<String, String> {
             _ => Err(format!("the text begins as {name}, and is not valid")),
         }
     };
-    match &bytes[..] {
-        [0xff, 0xfe, text @ ..] => wide(text, u16::from_le_bytes, "UTF-16 (little-endian)"),
-        [0xfe, 0xff, text @ ..] => wide(text, u16::from_be_bytes, "UTF-16 (big-endian)"),
+    let text = match &bytes[..] {
+        [0xff, 0xfe, text @ ..] => wide(text, u16::from_le_bytes, "UTF-16 (little-endian)")?,
+        [0xfe, 0xff, text @ ..] => wide(text, u16::from_be_bytes, "UTF-16 (big-endian)")?,
         all if all.contains(&0) => {
-            Err("this is UTF-16 without a byte order mark, or not text".to_owned())
+            return Err("this is UTF-16 without a byte order mark, or not text".to_owned());
         }
         _ => match String::from_utf8(bytes) {
-            Ok(text) => Ok(match text.strip_prefix('\u{feff}') {
+            Ok(text) => match text.strip_prefix('\u{feff}') {
                 Some(text) => text.to_owned(),
                 None => text,
-            }),
-            Err(error) => Err(not_utf8(&error)),
+            },
+            Err(error) => return Err(not_utf8(&error)),
         },
-    }
+    };
+    Ok(match text.contains("\r\n") {
+        true => text.replace("\r\n", "\n"),
+        false => text,
+    })
 }
 
 /// Why bytes are no text, with the first place.
@@ -112,6 +117,7 @@ mod tests {
         for bytes in [
             text.into(),
             format!("\u{feff}{text}").into_bytes(),
+            text.replace('\n', "\r\n").into_bytes(),
             little.clone(),
             big.clone(),
         ] {

@@ -227,8 +227,8 @@ impl<'s> Statement<'s> {
         }
     }
 
-    /// The blocks, and [`crate::select::Resolved::cut`]. Without block 0 if there are others: it moves nothing, and what the genesis allocates
-    /// is what accounts have before block 1. Alone, it has these balances at both ends.
+    /// The blocks, and [`crate::select::Resolved::cut`]. Without block 0 if there are others: it moves nothing, and
+    /// what the genesis allocates is what accounts have before block 1. Alone, it has these balances at both ends.
     fn range(&self) -> Result<(BlockRange, Option<String>)> {
         let (blocks, cut) = resolve_one(&self.blocks, self.source, "a statement")?;
         let first = blocks.first.max(1).min(blocks.last);
@@ -408,9 +408,9 @@ impl<'s> Statement<'s> {
         }
         let unknown = (asked.len() - known.len() + not_asked.len()) as u64;
         if unknown > 0 {
-            let accounts = number(unknown, "account was", "accounts were");
+            let accounts = number(unknown, "token account was", "token accounts were");
             notes.push(format!(
-                "{accounts} of a token not compared with balances: mints and burns of the zero \
+                "{accounts} not compared with balances: mints and burns of the zero \
                  address, or contracts that do not answer `balanceOf` before and after the blocks"
             ));
         }
