@@ -12,6 +12,7 @@ use crate::{
 };
 use serde::Serialize;
 use std::sync::Arc;
+use txgraph_base::BlockRanges;
 
 /// The largest number of gaps; the last one includes all later gaps. A node that filters
 /// receipts may have a gap in every other block.
@@ -38,11 +39,13 @@ impl Snapshot<'_> {
         let mut by_part: Vec<Vec<Gap>> = Vec::new();
         if let Some(inside) = self.inside(wanted) {
             let headers = self.covered_by(Segment::Headers, inside);
-            by_part.push(self.explained(complement(inside, &headers), Part::Header)?);
+            let all = BlockRanges::from(inside);
+            let absent = all.subtract(&headers).iter().collect();
+            by_part.push(self.explained(absent, Part::Header)?);
             let bodies = self.body_gaps(inside)?;
-            let absent: Vec<_> = bodies.iter().map(|gap| gap.blocks).collect();
+            let absent = bodies.iter().map(|gap| gap.blocks).collect();
             by_part.push(bodies);
-            for inside in complement(inside, &absent) {
+            for inside in all.subtract(&absent).iter() {
                 if parts.receipts {
                     by_part.push(self.explained(self.receipt_gaps(inside)?, Part::Receipts)?);
                 }
@@ -83,11 +86,10 @@ impl Snapshot<'_> {
     }
 
     /// Returns the blocks in the jars of a block-based segment.
-    pub(crate) fn covered_by(&self, segment: Segment, whole: BlockRange) -> Vec<BlockRange> {
+    pub(crate) fn covered_by(&self, segment: Segment, whole: BlockRange) -> BlockRanges {
         let jars = self.files.jars(segment).iter();
-        let covered = jars.filter_map(|jar| jar.conf.blocks);
-        let absent = covered.fold(vec![whole], |absent, jar| subtract(&absent, jar));
-        complement(whole, &absent)
+        let covered: BlockRanges = jars.filter_map(|jar| jar.conf.blocks).collect();
+        covered.intersect(&whole.into())
     }
 
     /// Returns the blocks that lack receipts, or whose receipts cannot be read.
@@ -189,12 +191,9 @@ impl Snapshot<'_> {
     }
 
     fn without_jars(&self, ranges: Vec<TxRange>, segment: Segment) -> Vec<TxRange> {
-        let present = self
-            .files
-            .jars(segment)
-            .iter()
-            .filter_map(|jar| jar.row_range());
-        present.fold(ranges, |ranges, present| subtract(&ranges, present))
+        let jars = self.files.jars(segment).iter();
+        let present = jars.filter_map(|jar| jar.row_range()).collect();
+        BlockRanges::new(ranges).subtract(&present).iter().collect()
     }
 
     /// Passes every run of numbers that are not keys of a table to `missing`, ascending.
@@ -214,7 +213,8 @@ impl Snapshot<'_> {
         // Keys are unique: if there are as many rows as numbers between the first and the
         // last key, none is missing between them.
         if keys.blocks() == self.txn.rows(table)? {
-            return subtract(&ranges, keys).into_iter().try_for_each(missing);
+            let ranges = BlockRanges::new(ranges).subtract(&keys.into());
+            return ranges.iter().try_for_each(missing);
         }
         for range in ranges {
             let mut next = range.first;
@@ -405,30 +405,6 @@ impl<'a> BlockGaps<'a> {
     }
 }
 
-/// Returns `ranges` without `present`.
-fn subtract(ranges: &[BlockRange], present: BlockRange) -> Vec<BlockRange> {
-    let mut left = Vec::with_capacity(ranges.len() + 1);
-    for range in ranges {
-        if present.last < range.first || range.last < present.first {
-            left.push(*range);
-            continue;
-        }
-        if range.first < present.first {
-            left.push(BlockRange::from_to(range.first, present.first - 1));
-        }
-        if present.last < range.last {
-            left.push(BlockRange::from_to(present.last + 1, range.last));
-        }
-    }
-    left
-}
-
-/// Returns `within` without `gaps`, which must be ascending: the blocks that exist.
-pub(crate) fn complement(within: BlockRange, gaps: &[BlockRange]) -> Vec<BlockRange> {
-    gaps.iter()
-        .fold(vec![within], |ranges, gap| subtract(&ranges, *gap))
-}
-
 /// Merges lists of gaps into one. Each list is ascending and disjoint, and so is the result.
 /// Reasons of overlapping gaps are joined.
 fn union(lists: &[Vec<Gap>]) -> Vec<Gap> {
@@ -484,23 +460,6 @@ mod tests {
             blocks: blocks(first, last),
             reason: reason.into(),
         }
-    }
-
-    #[test]
-    fn subtracts_ranges() {
-        let check = |present, expected: &[BlockRange]| {
-            assert_eq!(subtract(&[blocks(10, 20)], present), expected);
-        };
-        check(blocks(0, 9), &[blocks(10, 20)]);
-        check(blocks(21, 30), &[blocks(10, 20)]);
-        check(blocks(0, 10), &[blocks(11, 20)]);
-        check(blocks(20, 20), &[blocks(10, 19)]);
-        check(blocks(12, 13), &[blocks(10, 11), blocks(14, 20)]);
-        check(blocks(0, u64::MAX), &[]);
-        assert_eq!(
-            complement(blocks(0, 9), &[blocks(0, 2), blocks(5, 5)]),
-            [blocks(3, 4), blocks(6, 9)]
-        );
     }
 
     #[test]

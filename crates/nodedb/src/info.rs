@@ -5,7 +5,6 @@ use crate::{
     BlockRange, Chain, Error, Gap, Layout, Part, PruneCheckpoint, Result, Snapshot,
     StageCheckpoint, TxRange,
     conf::Segment,
-    coverage::complement,
     escape::escaped,
     jar::Jar,
     jar_reader::JarReader,
@@ -14,6 +13,7 @@ use crate::{
 use alloy_primitives::B256;
 use serde::Serialize;
 use std::{path::PathBuf, sync::Arc};
+use txgraph_base::{BlockRanges, number};
 
 /// A summary of a data directory, serialized as the output of `txgraph info --json`. Block
 /// ranges are inclusive, ascending and disjoint, and end at the tip.
@@ -132,15 +132,17 @@ impl Snapshot<'_> {
             jars.filter(move |jar| jar.segment == segment)
         };
         let body_gaps = self.body_gaps(whole)?;
-        let bodies: Vec<_> = body_gaps.iter().map(|gap| gap.blocks).collect();
-        let readable = |segment, gaps: &[BlockRange]| -> Result<Vec<BlockRange>> {
+        let bodies = body_gaps.iter().map(|gap| gap.blocks);
+        let readable = |segment, gaps: Vec<BlockRange>| -> Result<Vec<BlockRange>> {
             let lost = self.blocks_in_jars(whole, jars(segment))?;
-            let present = without(&complement(whole, gaps), &lost);
-            Ok(without(&present, &bodies))
+            let lost = gaps.into_iter().chain(lost).chain(bodies.clone());
+            let present = BlockRanges::from(whole).subtract(&lost.collect());
+            Ok(present.iter().collect())
         };
-        let lost_headers: Vec<_> = jars(Segment::Headers)
+        let lost_headers = jars(Segment::Headers)
             .filter_map(|jar| jar.conf.blocks)
             .collect();
+        let headers = self.covered_by(Segment::Headers, whole);
         // State after a block needs the change sets of all later blocks.
         let readable_state = |segment, state: Option<BlockRange>| -> Vec<BlockRange> {
             let last_lost = jars(segment)
@@ -168,13 +170,10 @@ impl Snapshot<'_> {
             state_block,
             finalized: self.finalized()?,
             safe: self.safe()?,
-            headers: without(&self.covered_by(Segment::Headers, whole), &lost_headers),
-            transactions: readable(Segment::Transactions, &self.transaction_gaps(whole)?)?,
-            senders: readable(
-                Segment::TransactionSenders,
-                &self.stored_sender_gaps(whole)?,
-            )?,
-            receipts: readable(Segment::Receipts, &self.receipt_gaps(whole)?)?,
+            headers: headers.subtract(&lost_headers).iter().collect(),
+            transactions: readable(Segment::Transactions, self.transaction_gaps(whole)?)?,
+            senders: readable(Segment::TransactionSenders, self.stored_sender_gaps(whole)?)?,
+            receipts: readable(Segment::Receipts, self.receipt_gaps(whole)?)?,
             withdrawals: self.key_range(Table::BlockWithdrawals)?,
             account_state: readable_state(Segment::AccountChangeSets, state(Part::AccountChanges)?),
             storage_state: readable_state(Segment::StorageChangeSets, state(Part::StorageChanges)?),
@@ -379,18 +378,26 @@ fn state_behind(state_block: u64, tip: u64) -> Option<String> {
     })
 }
 
-/// Returns `ranges` without `lost`, which must be ascending.
-fn without(ranges: &[BlockRange], lost: &[BlockRange]) -> Vec<BlockRange> {
-    let ranges = ranges.iter();
-    ranges.flat_map(|range| complement(*range, lost)).collect()
-}
-
 /// Formats the first ranges and the number of the others.
 fn shortened(ranges: &[BlockRange]) -> String {
     const SHOWN: usize = 3;
     let mut shown: Vec<String> = ranges.iter().take(SHOWN).map(ToString::to_string).collect();
     if let Some(more) = ranges.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-        shown.push(format!("and {more} more ranges"));
+        let more = number(more as u64, "more range", "more ranges");
+        shown.push(format!("and {more}"));
     }
     shown.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_of_many_ranges_is_counted() {
+        let ranges = [1, 3, 5, 7, 9].map(BlockRange::one);
+        assert_eq!(shortened(&ranges[..3]), "1:2, 3:4, 5:6");
+        assert_eq!(shortened(&ranges[..4]), "1:2, 3:4, 5:6, and 1 more range");
+        assert_eq!(shortened(&ranges), "1:2, 3:4, 5:6, and 2 more ranges");
+    }
 }

@@ -112,7 +112,7 @@ impl Snapshot<'_> {
                 None => self.tip() + 1,
             },
             // Whole files are deleted, possibly without a checkpoint.
-            (Layout::V2, _) => match self.covered_by(segment, whole).last() {
+            (Layout::V2, _) => match self.covered_by(segment, whole).iter().last() {
                 Some(blocks) if blocks.last == self.tip() => blocks.first,
                 _ => self.tip() + 1,
             },
