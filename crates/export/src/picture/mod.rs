@@ -38,7 +38,7 @@ use crate::{
     text::{counted, push_hex},
 };
 use alloy_primitives::map::HashMap;
-use checksum::{Capitals, all_capitals};
+use checksum::checksummed;
 use edge::PictureArrow;
 use layout::layout_of;
 use node::Node;
@@ -74,8 +74,8 @@ pub(crate) struct Picture<'a> {
     units: Vec<Unit>,
     /// By place of the asset.
     colors: Vec<&'static str>,
-    /// By number of the vertex.
-    capitals: Vec<Capitals>,
+    /// As text, by number of the vertex.
+    addresses: Vec<[u8; 42]>,
 }
 
 impl<'a> Picture<'a> {
@@ -155,7 +155,7 @@ impl<'a> Picture<'a> {
             colors: assets.iter().map(|asset| styles.color(asset)).collect(),
             places,
             units,
-            capitals: all_capitals(&addresses, threads)?,
+            addresses: checksummed(&addresses),
         };
         picture.layout = layout_of(&picture, drawing.layout);
         picture.hide_labels();

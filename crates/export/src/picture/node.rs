@@ -160,7 +160,7 @@ impl Node {
 impl Picture<'_> {
     /// Returns the address of a vertex as text.
     pub(super) fn address(&self, number: usize) -> [u8; 42] {
-        self.capitals[number].text(self.graph.graph.raw_nodes()[number].weight.address)
+        self.addresses[number]
     }
 
     /// Appends the identity of a node: the address; of folded leaves, the number of the group.
