@@ -58,7 +58,7 @@ impl Stats {
 
     /// Keeps the files of a source from being replaced.
     pub(crate) fn protect(&self, source: &Source) {
-        self.done().protected.add(source.protected_paths());
+        self.done().protected.add(&source.protected_paths());
     }
 
     /// Ends a phase, which began with the end of the last one.

@@ -417,7 +417,7 @@ impl Cluster for Opener {
         let driver = Arc::new(driver);
         *self.driver.borrow_mut() = Some(driver.clone());
         let name = SourceSpec::from(format!("cluster:{}", query.scheduler));
-        Source::with_backend_and(name, ClusterBackend::new(driver), config, control)
+        Source::with_backend_and(name, ClusterBackend(driver), config, control)
     }
 }
 

@@ -43,7 +43,7 @@ use std::{
 };
 use txgraph_analysis::partitioned::Record;
 use txgraph_stored::folder;
-use txgraph_transfers::{BlockRanges, ScanReport, Transfer};
+use txgraph_transfers::{ScanReport, Transfer};
 use txgraph_work::{CancelFlag, Retry, RetryStep};
 pub(crate) use write::write_scan;
 
@@ -433,34 +433,11 @@ impl Committed {
 
     /// The sum of the reports on its chunks.
     pub(crate) fn report(&self) -> ScanReport {
-        let mut all = ScanReport::default();
-        let mut covered = Vec::new();
-        for chunk in &self.step.chunks {
-            let report = chunk.clone().into_report();
-            covered.extend(report.covered.iter());
-            all.counts += report.counts;
-            for gap in report.missing {
-                match all.missing.last_mut() {
-                    // A gap that a chunk divided.
-                    Some(last)
-                        if last.reason == gap.reason
-                            && last.blocks.last.checked_add(1) == Some(gap.blocks.first) =>
-                    {
-                        last.blocks.last = gap.blocks.last;
-                    }
-                    _ => all.missing.push(gap),
-                }
-            }
-            all.caveats.extend(report.caveats);
-            all.notes.extend(report.notes);
-            all.anchors.extend(report.anchors);
-            all.last_block_hash = report.last_block_hash.or(all.last_block_hash);
-        }
+        let chunks = self.step.chunks.iter().cloned();
+        let mut all = ScanReport::joined(chunks.map(ChunkReport::into_report));
         for list in [&mut all.caveats, &mut all.notes] {
             list.sort();
-            list.dedup();
         }
-        all.covered = BlockRanges::new(covered);
         all
     }
 }

@@ -17,7 +17,7 @@ use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
-use txgraph::{Backend, MeasureSettings, Measured, ProtectedPaths};
+use txgraph::{Backend, MeasureSettings, Measured, ProtectedPaths, Source};
 use txgraph_transfers::{
     AddressFilter, Batch, BlockAnchor, BlockRange, ByFrontier, ChainInfo, Direction, ScanReport,
     ScanRequest, Sink, SourceError, Transfer, TransferFilter, TransferSource, Wrapper,
@@ -287,43 +287,29 @@ impl<'a> Wrapper for Hops<'a> {
 
 /// A driver as a source. Shared, because the driver also records the end of its run.
 #[derive(Debug)]
-pub(crate) struct ClusterBackend {
-    driver: Arc<Driver>,
-    protected: ProtectedPaths,
-}
-
-impl ClusterBackend {
-    pub(crate) fn new(driver: Arc<Driver>) -> Self {
-        let lake = driver.lake.as_ref();
-        let protected = lake.map(|lake| lake.protected_paths().clone());
-        Self {
-            protected: protected.unwrap_or_default(),
-            driver,
-        }
-    }
-}
+pub(crate) struct ClusterBackend(pub(crate) Arc<Driver>);
 
 impl Backend for ClusterBackend {
     fn chain(&self) -> txgraph::Result<&ChainInfo> {
-        Ok(&self.driver.info.chain)
+        Ok(&self.0.info.chain)
     }
 
     fn tip(&self) -> txgraph::Result<u64> {
-        Ok(self.driver.info.tip)
+        Ok(self.0.info.tip)
     }
 
     fn default_range(&self) -> txgraph::Result<BlockRange> {
-        Ok(self.driver.info.everything)
+        Ok(self.0.info.everything)
     }
 
     fn block_at(&self, seconds: u64) -> Option<txgraph::Result<u64>> {
-        Some(self.driver.block_at(seconds))
+        Some(self.0.block_at(seconds))
     }
 
     fn block_time(&self, block: u64) -> txgraph::Result<Option<u64>> {
         let SourceInfo {
             everything, times, ..
-        } = &self.driver.info;
+        } = &self.0.info;
         let ends = [everything.first, everything.last];
         let at = ends.iter().position(|end| *end == block);
         Ok(at.and_then(|at| times[at]))
@@ -333,9 +319,9 @@ impl Backend for ClusterBackend {
         &self,
         filter: &TransferFilter,
     ) -> txgraph::Result<Box<dyn TransferSource + Sync + '_>> {
-        let lake = self.driver.lake.as_ref();
+        let lake = self.0.lake.as_ref();
         Ok(Box::new(ClusterSource {
-            driver: &self.driver,
+            driver: &self.0,
             local: lake.map(|lake| lake.transfer_source(filter)).transpose()?,
             read: Mutex::default(),
             kept: Mutex::default(),
@@ -347,15 +333,16 @@ impl Backend for ClusterBackend {
         request: &ScanRequest,
         settings: &MeasureSettings,
     ) -> Option<txgraph::Result<Measured>> {
-        let measured = chain::measure(&self.driver, request, settings);
+        let measured = chain::measure(&self.0, request, settings);
         measured.map(|measured| measured.map_err(Into::into))
     }
 
     fn has_internal(&self) -> bool {
-        self.driver.info.internal
+        self.0.info.internal
     }
 
-    fn protected_paths(&self) -> &ProtectedPaths {
-        &self.protected
+    fn protected_paths(&self) -> ProtectedPaths {
+        let lake = self.0.lake.as_ref();
+        lake.map(Source::protected_paths).unwrap_or_default()
     }
 }

@@ -78,9 +78,7 @@ impl TransfersTable {
 fn clip(chunks: &[Chunk], blocks: BlockRange) -> Vec<Chunk> {
     let mut clipped = Vec::new();
     for chunk in chunks {
-        let first = chunk.blocks.first.max(blocks.first);
-        let last = chunk.blocks.last.min(blocks.last);
-        let Some(part) = BlockRange::new(first, last) else {
+        let Some(part) = chunk.blocks.intersect(&blocks) else {
             continue;
         };
         let [parent, end] = chunk.hashes;

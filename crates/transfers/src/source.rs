@@ -99,6 +99,45 @@ pub struct ScanReport {
     pub anchors: Vec<BlockAnchor>,
 }
 
+impl ScanReport {
+    /// The report of a scan, from the reports of its parts in the order of the chain.
+    pub fn joined(parts: impl Iterator<Item = Self>) -> Self {
+        let mut all = Self::default();
+        let mut covered = Vec::new();
+        for part in parts {
+            covered.extend(part.covered.iter());
+            for gap in part.missing {
+                match all.missing.last_mut() {
+                    // A gap that a part divided.
+                    Some(last)
+                        if last.reason == gap.reason
+                            && last.blocks.last.checked_add(1) == Some(gap.blocks.first) =>
+                    {
+                        last.blocks.last = gap.blocks.last;
+                    }
+                    _ => all.missing.push(gap),
+                }
+            }
+            all.counts += part.counts;
+            for (lines, of_part) in [
+                (&mut all.caveats, part.caveats),
+                (&mut all.notes, part.notes),
+            ] {
+                // Many are about the source.
+                let unseen: Vec<_> = of_part
+                    .into_iter()
+                    .filter(|it| !lines.contains(it))
+                    .collect();
+                lines.extend(unseen);
+            }
+            all.last_block_hash = part.last_block_hash.or(all.last_block_hash);
+            all.anchors.extend(part.anchors);
+        }
+        all.covered = BlockRanges::new(covered);
+        all
+    }
+}
+
 /// The state that a result used beside transfers: for the symbols that tokens claim, and for which
 /// addresses are contracts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

@@ -25,7 +25,8 @@ impl Source {
     ) -> Result<()> {
         let outputs = outputs.into_iter();
         let overwrite = outputs.clone().all(P::overwrite);
-        let mut checked = Outputs::new(self.protected_paths(), overwrite);
+        let protected = self.protected_paths();
+        let mut checked = Outputs::new(&protected, overwrite);
         for output in outputs {
             for (target, side) in output.targets() {
                 checked.add(target, side)?;

@@ -98,7 +98,7 @@ pub(crate) fn run(args: &AddressArgs, context: &Context<'_>) -> Result<()> {
         query = query.block(block);
     }
     let labels = args.names.labels.read(&source, terminal)?;
-    let outputs = args.output.open(source.protected_paths())?;
+    let outputs = args.output.open(&source.protected_paths())?;
     let found = query.run()?;
     terminal.stats.phase("read");
     terminal.blocks(&found.request.blocks);

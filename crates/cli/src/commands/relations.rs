@@ -159,7 +159,7 @@ pub(crate) fn path(args: &PathArgs, context: &Context<'_>) -> Result<()> {
     if context.explains(&source, &query.scan_request())? {
         return Ok(());
     }
-    let files = args.shown.output.open(source.protected_paths())?;
+    let files = args.shown.output.open(&source.protected_paths())?;
     let scan = if args.max_flow {
         let found = query.flows_to(to)?;
         terminal.searched(&found.scan, &found.limits);

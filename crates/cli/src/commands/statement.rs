@@ -144,7 +144,7 @@ fn show(args: &StatementArgs, source: &Source, context: &Context<'_>) -> Result<
     }
     query.check(&outputs)?;
     let pages = (pages.iter())
-        .map(|path| DocumentFile::create(path, args.files.overwrite(), source.protected_paths()))
+        .map(|path| DocumentFile::create(path, args.files.overwrite(), &source.protected_paths()))
         .collect::<Result<Vec<_>>>()?;
     terminal.check_stdout(outputs.iter().map(|output| &output.target))?;
     let labels = args.names.labels.read(source, terminal)?;

@@ -105,6 +105,8 @@ pub trait Backend: Any + fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// Directories and files into which nothing is written.
-    fn protected_paths(&self) -> &ProtectedPaths;
+    /// Directories and files into which nothing is written. Default: none.
+    fn protected_paths(&self) -> ProtectedPaths {
+        ProtectedPaths::default()
+    }
 }

@@ -18,7 +18,6 @@ pub(crate) struct Bundles {
     files: Vec<PathBuf>,
     pub(crate) config: Config,
     pub(crate) control: RunControl,
-    protected: ProtectedPaths,
     /// Made when transfers are first asked for.
     source: OnceLock<StoredSource<BundleBlocks>>,
 }
@@ -27,7 +26,6 @@ impl Bundles {
     pub(crate) fn open(spec: &SourceSpec, config: &Config, control: &RunControl) -> Result<Self> {
         let files = Bundle::list(Path::new(spec.location()))?;
         Ok(Self {
-            protected: ProtectedPaths::files(&files),
             files,
             config: config.clone(),
             control: control.clone(),
@@ -107,7 +105,7 @@ impl Backend for Bundles {
         true
     }
 
-    fn protected_paths(&self) -> &ProtectedPaths {
-        &self.protected
+    fn protected_paths(&self) -> ProtectedPaths {
+        ProtectedPaths::files(&self.files)
     }
 }

@@ -11,7 +11,6 @@ use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
 #[derive(Debug)]
 pub(crate) struct EraFiles {
     source: StoredSource<Archive>,
-    protected: ProtectedPaths,
 }
 
 impl EraFiles {
@@ -23,7 +22,6 @@ impl EraFiles {
         };
         let archive = Archive::open(Path::new(spec.location()), &options)?;
         Ok(Self {
-            protected: ProtectedPaths::files(archive.paths()),
             source: StoredSource::new(archive, control.work()),
         })
     }
@@ -54,7 +52,7 @@ impl Backend for EraFiles {
         newest.is_some_and(|all| matches!(self.source.blocks().is_logged(all.last), Ok(true)))
     }
 
-    fn protected_paths(&self) -> &ProtectedPaths {
-        &self.protected
+    fn protected_paths(&self) -> ProtectedPaths {
+        ProtectedPaths::files(self.source.blocks().paths())
     }
 }

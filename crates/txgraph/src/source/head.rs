@@ -133,7 +133,7 @@ impl Backend for NodeWithHead {
         Ok(Box::new(JoinedTransfers::new(chain, members, Some(self))))
     }
 
-    fn protected_paths(&self) -> &ProtectedPaths {
+    fn protected_paths(&self) -> ProtectedPaths {
         self.node.protected_paths()
     }
 

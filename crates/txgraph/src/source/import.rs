@@ -13,7 +13,6 @@ pub(crate) struct Import {
     spec: SourceSpec,
     source: StoredSource<ImportedFiles>,
     available: BlockRanges,
-    protected: ProtectedPaths,
 }
 
 impl Import {
@@ -33,13 +32,11 @@ impl Import {
         options.memory_per_thread = memory / threads.max(1);
         options.covers = config.covers.as_deref().map(covers).transpose()?;
         let files = ImportedFiles::open(Path::new(spec.location()), &options)?;
-        let protected = ProtectedPaths::files(files.paths());
         let available = txgraph_stored::StoredBlocks::available(&files);
         Ok(Self {
             spec: spec.clone(),
             source: StoredSource::new(files, work),
             available,
-            protected,
         })
     }
 }
@@ -102,7 +99,7 @@ impl Backend for Import {
         Ok(Box::new(&self.source))
     }
 
-    fn protected_paths(&self) -> &ProtectedPaths {
-        &self.protected
+    fn protected_paths(&self) -> ProtectedPaths {
+        ProtectedPaths::files(self.source.blocks().paths())
     }
 }

@@ -20,7 +20,6 @@ use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
 pub(crate) struct Joined {
     parts: Vec<(SourceSpec, Box<dyn Backend>)>,
     chain: ChainInfo,
-    protected: ProtectedPaths,
 }
 
 impl Joined {
@@ -31,10 +30,8 @@ impl Joined {
     /// If they belong to different chains.
     pub(crate) fn new(parts: Vec<(SourceSpec, Box<dyn Backend>)>) -> Result<Self> {
         let mut chain: Option<(ChainInfo, &SourceSpec)> = None;
-        let mut protected = ProtectedPaths::default();
         for (spec, part) in &parts {
             let found = part.chain()?;
-            protected.add(part.protected_paths());
             let Some((known, first)) = &mut chain else {
                 chain = Some((found.clone(), spec));
                 continue;
@@ -46,11 +43,7 @@ impl Joined {
         }
         let chain = chain.map(|(chain, _)| chain);
         let chain = chain.ok_or_else(|| Error::usage("no source is named"))?;
-        Ok(Self {
-            parts,
-            chain,
-            protected,
-        })
+        Ok(Self { parts, chain })
     }
 }
 
@@ -126,8 +119,12 @@ impl Backend for Joined {
         )))
     }
 
-    fn protected_paths(&self) -> &ProtectedPaths {
-        &self.protected
+    fn protected_paths(&self) -> ProtectedPaths {
+        let mut all = ProtectedPaths::default();
+        for (_, part) in &self.parts {
+            all.add(&part.protected_paths());
+        }
+        all
     }
 }
 

@@ -11,13 +11,11 @@ use txgraph_transfers::{BlockRange, ChainInfo, TransferFilter, TransferSource};
 pub(crate) struct LakeFolder {
     lake: Lake,
     control: RunControl,
-    protected: ProtectedPaths,
 }
 
 impl LakeFolder {
     pub(crate) fn open(spec: &SourceSpec, config: &Config, control: &RunControl) -> Result<Self> {
-        let path = Path::new(spec.location());
-        let lake = Lake::open(path)?;
+        let lake = Lake::open(Path::new(spec.location()))?;
         let chain_id = lake.chain().chain_id;
         if let Some(other) = config.chain_id.filter(|other| *other != chain_id) {
             return Err(Error::usage(format!(
@@ -28,7 +26,6 @@ impl LakeFolder {
         Ok(Self {
             lake,
             control: control.clone(),
-            protected: ProtectedPaths::directory(path),
         })
     }
 }
@@ -74,7 +71,7 @@ impl Backend for LakeFolder {
         Some(why.to_owned())
     }
 
-    fn protected_paths(&self) -> &ProtectedPaths {
-        &self.protected
+    fn protected_paths(&self) -> ProtectedPaths {
+        ProtectedPaths::directory(self.lake.path())
     }
 }

@@ -271,7 +271,7 @@ impl Source {
     }
 
     /// The directories and files of the source, into which no output is written.
-    pub fn protected_paths(&self) -> &ProtectedPaths {
+    pub fn protected_paths(&self) -> ProtectedPaths {
         self.backend.protected_paths()
     }
 

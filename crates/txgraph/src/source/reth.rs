@@ -37,7 +37,6 @@ pub(crate) struct RethNode {
     pub(crate) newest: Arc<OnceLock<Option<Arc<NewestReplay>>>>,
     pub(crate) config: Config,
     pub(crate) control: RunControl,
-    protected: ProtectedPaths,
 }
 
 impl Config {
@@ -70,7 +69,6 @@ impl RethNode {
             newest: Arc::default(),
             config: config.clone(),
             control: control.clone(),
-            protected: ProtectedPaths::data_directory(&dir),
         };
         // A file of another chain is a mistake, also if a query can do without it.
         if config.chain.is_some() && node.db.family() != ChainFamily::OpStack {
@@ -96,7 +94,6 @@ impl RethNode {
             newest: self.newest.clone(),
             config: self.config.clone(),
             control: control.clone(),
-            protected: self.protected.clone(),
         }
     }
 
@@ -272,8 +269,8 @@ impl Backend for RethNode {
         matches!(logged_from, Ok(Some(_)))
     }
 
-    fn protected_paths(&self) -> &ProtectedPaths {
-        &self.protected
+    fn protected_paths(&self) -> ProtectedPaths {
+        ProtectedPaths::data_directory(self.db.dir())
     }
 
     #[cfg(feature = "lake")]

@@ -1,7 +1,7 @@
 //! A JSON-RPC server as a source.
 
 use super::{backend::Backend, run_control::RunControl};
-use crate::{Capabilities, Capability, Config, Error, ProtectedPaths, Result, SourceSpec};
+use crate::{Capabilities, Capability, Config, Error, Result, SourceSpec};
 use txgraph_rpc::{Endpoint, RpcNode, RpcOptions, RpcSource};
 use txgraph_transfers::{ChainInfo, TransferFilter, TransferSource};
 
@@ -12,7 +12,6 @@ const URL_ENV: &str = "ETH_RPC_URL";
 #[derive(Debug)]
 pub(crate) struct RpcServer {
     source: RpcSource,
-    protected: ProtectedPaths,
 }
 
 impl RpcServer {
@@ -39,7 +38,6 @@ impl RpcServer {
         let node = RpcNode::open(endpoint, options, control.cancel.clone())?;
         Ok(Self {
             source: RpcSource::new(node, control.work()),
-            protected: ProtectedPaths::default(),
         })
     }
 }
@@ -84,9 +82,5 @@ impl Backend for RpcServer {
             internal: internal.then_some(&self.source as _),
             work: self.source.work().clone(),
         })
-    }
-
-    fn protected_paths(&self) -> &ProtectedPaths {
-        &self.protected
     }
 }

@@ -63,7 +63,7 @@ pub(crate) fn run(args: &CommonArgs, context: &Context<'_>) -> Result<()> {
     if context.explains(&source, &query.scan_request())? {
         return Ok(());
     }
-    let files = args.shown.output.open(source.protected_paths())?;
+    let files = args.shown.output.open(&source.protected_paths())?;
     let found = query.common_counterparties()?;
     terminal.searched(&found.scan, &found.limits);
     let labels = outputs.labels.unwrap_or_default();
