@@ -1,65 +1,34 @@
 //! The capabilities of a source.
 
 use std::fmt;
+use txgraph_base::string_enum;
 
-/// Something that a source may or may not be able to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Capability {
-    /// Lists the transfers of blocks.
-    Transfers,
-    /// Contains headers and whole blocks.
-    Blocks,
-    /// Knows the hash of the transaction of each transfer.
-    Hashes,
-    /// Knows accounts and storage after past blocks.
-    State,
-    /// Executes past transactions, for transfers inside of them and for traces.
-    Replay,
-    /// Can be indexed, and answers from an index.
-    Index,
-    /// Can be stored as a lake.
-    Lake,
-    /// Describes the data of a node.
-    Info,
+string_enum! {
+    /// Something that a source may or may not be able to do. Its word is as in "the source cannot …".
+    #[non_exhaustive]
+    pub enum Capability: "capability" {
+        /// Lists the transfers of blocks.
+        Transfers = "list transfers",
+        /// Contains headers and whole blocks.
+        Blocks = "read whole blocks with their logs",
+        /// Knows the hash of the transaction of each transfer.
+        Hashes = "find transaction hashes",
+        /// Knows accounts and storage after past blocks.
+        State = "read accounts and storage of past blocks",
+        /// Executes past transactions, for transfers inside of them and for traces.
+        Replay = "replay transactions",
+        /// Can be indexed, and answers from an index.
+        Index = "be indexed",
+        /// Can be stored as a lake.
+        Lake = "be stored as a lake",
+        /// Describes the data of a node.
+        Info = "describe the data of a node",
+    }
 }
 
 impl Capability {
-    /// All capabilities.
-    pub const ALL: &'static [Self] = &[
-        Self::Transfers,
-        Self::Blocks,
-        Self::Hashes,
-        Self::State,
-        Self::Replay,
-        Self::Index,
-        Self::Lake,
-        Self::Info,
-    ];
-
-    /// The action that a source without it cannot do, after "cannot".
-    const fn action(self) -> &'static str {
-        match self {
-            Self::Transfers => "list transfers",
-            Self::Blocks => "read whole blocks with their logs",
-            Self::Hashes => "find transaction hashes",
-            Self::State => "read accounts and storage of past blocks",
-            Self::Replay => "replay transactions",
-            Self::Index => "be indexed",
-            Self::Lake => "be stored as a lake",
-            Self::Info => "describe the data of a node",
-        }
-    }
-
     const fn bit(self) -> u8 {
         1 << self as u8
-    }
-}
-
-/// As in "the source cannot …".
-impl fmt::Display for Capability {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.action())
     }
 }
 
