@@ -258,7 +258,12 @@ fn serve(stream: &TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
 
 /// Reads the body of the next request of a connection. `None` if the client has closed it.
 pub fn read_request(reader: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
-    let mut length = 0;
+    Ok(read_whole_request(reader)?.map(|(_, body)| body))
+}
+
+/// Reads the lines before the body, in lower case, and the body.
+pub fn read_whole_request(reader: &mut impl BufRead) -> std::io::Result<Option<(String, Vec<u8>)>> {
+    let (mut head, mut length) = (String::new(), 0);
     let mut is_first = true;
     loop {
         let mut line = String::new();
@@ -273,10 +278,11 @@ pub fn read_request(reader: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>
             break;
         }
         is_first = false;
+        head += &format!("{line}\r\n");
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
-    Ok(Some(body))
+    Ok(Some((head, body)))
 }
 
 fn write_response(

@@ -1,7 +1,7 @@
 //! An index that contains the transfers inside transactions.
 
 use crate::{
-    source::{node, request, scan},
+    source::{internal, node, request, scan},
     support::database,
 };
 use alloy_primitives::Address;
@@ -16,7 +16,7 @@ use txgraph_index::{BuildOptions, BuildSource, Index, Indexed, build, update, ve
 use txgraph_nodedb::NodeDb;
 use txgraph_reader::NodeSource;
 use txgraph_replay::{
-    BlockReplay, ChainRules, FrameDetail, Internal, Record, ReplayOptions, Replayer, WithInternal,
+    BlockReplay, ChainRules, FrameDetail, Record, ReplayOptions, Replayer, WithInternal,
 };
 use txgraph_state::{StateDb, StateOptions};
 use txgraph_testkit::or_skip;
@@ -24,7 +24,7 @@ use txgraph_transfers::{
     AddressFilter, BlockRange, Direction, Kind, Roles, ScanRequest, SourceError, TokenFilter,
     TransferFilter, TransferSource,
 };
-use txgraph_work::{CancelFlag, Threads, WorkContext};
+use txgraph_work::WorkContext;
 
 /// Requests with and without internal transfers, for all addresses and for some.
 fn requests(last: u64, addresses: &[Address]) -> Vec<ScanRequest> {
@@ -80,16 +80,7 @@ fn index_follows_reorganizations() {
     let mut miner = Miner::start("soak::miner", &folder, plan).unwrap();
     let db = Arc::new(database(&folder));
     let rules = ChainRules::of_database(&db, Some(&folder.join("genesis.json"))).unwrap();
-    let state = || StateDb::new(Arc::clone(&db), StateOptions::default());
-    let internal = || {
-        Internal::new(
-            &db,
-            state(),
-            rules.clone(),
-            Threads::new(2).unwrap(),
-            CancelFlag::new(),
-        )
-    };
+    let internal = || internal(&db, rules.clone());
     let node = node(&db);
     let replayed = internal();
     let origin = BuildSource {
@@ -127,7 +118,7 @@ fn index_follows_reorganizations() {
         let ends: BTreeSet<_> = all.iter().map(|it| it.from_address).collect();
         let some: Vec<_> = ends.into_iter().step_by(5).collect();
         assert!(index.has_transactions(true));
-        inside += compare_participations(&index, &db, &rules, state(), tip);
+        inside += compare_participations(&index, &db, &rules, tip);
         for request in requests(tip, &some) {
             let expected = match request.filter.internal {
                 false => scan(&node, &request),
@@ -150,21 +141,16 @@ fn index_follows_reorganizations() {
 
 /// Compares the participants of every transaction with a replay. Returns the number of participants
 /// that take part in calls only.
-fn compare_participations(
-    index: &Index,
-    db: &NodeDb,
-    rules: &ChainRules,
-    state: StateDb,
-    tip: u64,
-) -> usize {
+fn compare_participations(index: &Index, db: &Arc<NodeDb>, rules: &ChainRules, tip: u64) -> usize {
     let mut expected: BTreeMap<Address, Vec<(u64, u32, Roles)>> = BTreeMap::new();
     let blocks = BlockRange::from_to(1, tip);
     let options = ReplayOptions::recording(Record {
         frames: Some(FrameDetail::Calls),
         ..Record::default()
     });
+    let state = StateDb::new(Arc::clone(db), StateOptions::default());
     let states = state.range(BlockRange::from_to(0, tip - 1));
-    let replayer = Replayer::new(rules.clone(), db, states.unwrap(), options).unwrap();
+    let replayer = Replayer::new(rules.clone(), &**db, states.unwrap(), options).unwrap();
     let each = &mut |block: BlockReplay| {
         for it in &block.transactions {
             for (address, roles) in it.participants() {
@@ -200,15 +186,7 @@ fn content_of_an_index_is_fixed_when_built() {
     let dir = tempfile::tempdir().unwrap();
     let [fixture, _] = txgraph_testkit::fixtures::committed();
     let opened = crate::support::open(&fixture);
-    let state = StateDb::new(Arc::clone(&opened.db), StateOptions::default());
-    let rules = opened.rules.clone();
-    let internal = Internal::new(
-        &opened.db,
-        state,
-        rules,
-        Threads::new(1).unwrap(),
-        CancelFlag::new(),
-    );
+    let internal = internal(&opened.db, opened.rules.clone());
     let node: NodeSource = node(&opened.db);
     let with = BuildSource {
         source: &node,
@@ -240,15 +218,7 @@ fn content_of_an_index_is_fixed_when_built() {
 #[test]
 fn build_rejects_blocks_without_state() {
     let opened = or_skip!(crate::support::Opened::fixture("pruned/dev-v2-distance"));
-    let state = || StateDb::new(Arc::clone(&opened.db), StateOptions::default());
-    let rules = || opened.rules.clone();
-    let internal = Internal::new(
-        &opened.db,
-        state(),
-        rules(),
-        Threads::new(1).unwrap(),
-        CancelFlag::new(),
-    );
+    let internal = internal(&opened.db, opened.rules.clone());
     let node = node(&opened.db);
     let origin = BuildSource {
         source: &node,

@@ -2,7 +2,7 @@
 
 use crate::support::open;
 use alloy_primitives::{Address, U256};
-use std::{collections::BTreeMap, ops::ControlFlow};
+use std::collections::BTreeMap;
 use txgraph_replay::{
     BalanceCounter, BlockReplay, FrameDetail, GasProfile, Record, ReplayOptions, TokenMetadata,
 };
@@ -10,20 +10,13 @@ use txgraph_testkit::fixtures::{self, Fixture};
 use txgraph_transfers::{Kind, WrappedNative};
 
 fn for_each(fixture: &Fixture, see: &mut dyn FnMut(BlockReplay)) {
-    let opened = open(fixture);
     let options = ReplayOptions::recording(Record {
         frames: Some(FrameDetail::Calls),
         transitions: true,
         changes: true,
         ..Record::default()
     });
-    let report = opened
-        .replayer(options)
-        .range(opened.blocks, &mut |replay| {
-            see(replay);
-            ControlFlow::Continue(())
-        });
-    report.unwrap();
+    open(fixture).replay(options, see);
 }
 
 /// Transaction values, internal transfers and fees add up to the changes of all balances.

@@ -48,10 +48,11 @@ pub(crate) fn node(db: &Arc<NodeDb>) -> NodeSource {
     NodeSource::new(Arc::clone(db), ScanOptions::default(), None).unwrap()
 }
 
-fn internal(opened: &Opened, rules: ChainRules) -> Internal<'_> {
-    let state = StateDb::new(Arc::clone(&opened.db), StateOptions::default());
+/// The transfers inside the transactions of a database.
+pub(crate) fn internal(db: &Arc<NodeDb>, rules: ChainRules) -> Internal<'_> {
+    let state = StateDb::new(Arc::clone(db), StateOptions::default());
     Internal::new(
-        &opened.db,
+        db,
         state,
         rules,
         Threads::new(2).unwrap(),
@@ -60,7 +61,7 @@ fn internal(opened: &Opened, rules: ChainRules) -> Internal<'_> {
 }
 
 fn with_internal(opened: &Opened, rules: ChainRules) -> WithInternal<'_, NodeSource> {
-    WithInternal::new(node(&opened.db), internal(opened, rules))
+    WithInternal::new(node(&opened.db), internal(&opened.db, rules))
 }
 
 fn is_fee(transfer: &Transfer) -> bool {
@@ -144,7 +145,7 @@ fn replayed_transfers_keep_times_and_hashes() {
     assert_eq!(found, expected);
 
     // An index is built from the same transfers.
-    let internal = internal(&opened, opened.rules.clone());
+    let internal = internal(&opened.db, opened.rules.clone());
     let blocks = BlockRange { first: 1, last: 30 };
     let found = internal.reader(&blocks.into(), false).unwrap().read(blocks);
     let is_internal = |one: &&Transfer| is_replayed(one) && !is_fee(one);
@@ -222,16 +223,7 @@ fn reorganization_between_runs_of_blocks_is_an_error() {
     let miner = Miner::start("soak::miner", &folder, plan).unwrap();
     let db = Arc::new(database(&folder));
     let rules = ChainRules::of_database(&db, Some(&folder.join("genesis.json"))).unwrap();
-    let internal = || {
-        let state = StateDb::new(Arc::clone(&db), StateOptions::default());
-        Internal::new(
-            &db,
-            state,
-            rules.clone(),
-            Threads::new(2).unwrap(),
-            CancelFlag::new(),
-        )
-    };
+    let internal = || internal(&db, rules.clone());
     let mut query = request(0, 1030);
     query.filter.internal = true;
     // Without a reorganization the scan succeeds.
@@ -265,11 +257,9 @@ fn blocks_of_amsterdam_are_not_replayed() {
     sample.write(dir.path(), Layout::V2.into()).unwrap();
     let db = Arc::new(database(dir.path()));
     let [fixture, _] = fixtures::committed();
-    let state = || StateDb::new(Arc::clone(&db), StateOptions::default());
-    let (threads, cancel) = (Threads::new(2).unwrap(), CancelFlag::new());
     let rules = open(&fixture).rules;
     let source = NodeSource::new(Arc::clone(&db), ScanOptions::default(), Some(1337)).unwrap();
-    let internal = || Internal::new(&db, state(), rules.clone(), threads.clone(), cancel.clone());
+    let internal = || internal(&db, rules.clone());
     let source = WithInternal::new(source, internal());
 
     let expected = sample.transfers.iter().filter(|it| it.block_number >= fork);

@@ -2,13 +2,15 @@
 
 use alloy_primitives::B256;
 use std::{
+    ops::ControlFlow,
     path::Path,
     sync::{Arc, Mutex, MutexGuard},
 };
 use txgraph_evm::{AccountChange, MemoryState};
 use txgraph_nodedb::{BlockRange, DataDir, NodeDb};
 use txgraph_replay::{
-    ChainRules, Genesis, NewestReplay, ReplayOptions, Replayer, StateError, StateHistory,
+    BlockReplay, ChainRules, Genesis, NewestReplay, RangeReport, ReplayOptions, Replayer,
+    StateError, StateHistory,
 };
 use txgraph_state::{BlockChanges, StateDb, StateOptions, StateRange};
 use txgraph_testkit::fixtures::{self, Fixture, Unpacked};
@@ -85,6 +87,27 @@ impl Opened {
         let after = BlockRange::from_to(self.blocks.first - 1, self.blocks.last);
         let range = self.state.range(after).unwrap();
         Replayer::new(self.rules.clone(), &*self.db, range, options).unwrap()
+    }
+
+    /// Replays all blocks, which must agree with the node, and passes each.
+    pub(crate) fn replay(
+        &self,
+        options: ReplayOptions,
+        see: &mut dyn FnMut(BlockReplay),
+    ) -> RangeReport {
+        let mut next = self.blocks.first;
+        let report = self.replayer(options).range(self.blocks, &mut |replay| {
+            let first = replay.mismatches.first();
+            assert!(first.is_none(), "{}", first.unwrap());
+            assert_eq!(replay.number, next);
+            next += 1;
+            see(replay);
+            ControlFlow::Continue(())
+        });
+        let report = report.unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(next, self.blocks.last + 1);
+        assert_eq!(report.blocks, self.blocks.blocks());
+        report
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::Result;
 use std::{collections::VecDeque, ops::ControlFlow};
-use txgraph_transfers::{BlockRanges, ScanReport, Transfer};
+use txgraph_transfers::{ScanReport, Transfer};
 
 /// Blocks that are read first. Most queries for the last transfers end in them.
 const FIRST_BLOCKS: u64 = 256;
@@ -76,7 +76,7 @@ impl PreparedTransfers<'_> {
                 break;
             }
         }
-        let mut scan = joined(reports.into_iter().rev());
+        let mut scan = ScanReport::joined(reports.into_iter().rev());
         // The windows were read one after the other.
         check_last(&*from, &scan)?;
         scan.caveats.extend(self.cut().map(str::to_owned));
@@ -100,47 +100,11 @@ impl PreparedTransfers<'_> {
     }
 }
 
-/// The report of a scan, from the reports of its parts in the order of the chain.
-fn joined(parts: impl Iterator<Item = ScanReport>) -> ScanReport {
-    let mut all = ScanReport::default();
-    let mut covered = Vec::new();
-    for part in parts {
-        covered.extend(part.covered.iter());
-        for gap in part.missing {
-            match all.missing.last_mut() {
-                Some(last)
-                    if last.reason == gap.reason
-                        && last.blocks.last.checked_add(1) == Some(gap.blocks.first) =>
-                {
-                    last.blocks.last = gap.blocks.last;
-                }
-                _ => all.missing.push(gap),
-            }
-        }
-        all.counts += part.counts;
-        for (lines, of_part) in [
-            (&mut all.caveats, part.caveats),
-            (&mut all.notes, part.notes),
-        ] {
-            // Many are about the source.
-            let unseen: Vec<_> = of_part
-                .into_iter()
-                .filter(|it| !lines.contains(it))
-                .collect();
-            lines.extend(unseen);
-        }
-        all.last_block_hash = part.last_block_hash.or(all.last_block_hash);
-        all.anchors.extend(part.anchors);
-    }
-    all.covered = BlockRanges::new(covered);
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use crate::Source;
     use std::{iter, ops::ControlFlow};
-    use txgraph_testkit::fixtures;
+    use txgraph_testkit::{fixtures, or_skip};
 
     /// All lengths of lists, with windows whose borders are at every block.
     #[test]
@@ -194,9 +158,7 @@ mod tests {
     /// Windows in which all blocks are missing, and gaps that they divide.
     #[test]
     fn windows_state_the_same_gaps_as_one_scan() {
-        let Some(fixture) = fixtures::fixture("pruned/dev-v2-distance") else {
-            return;
-        };
+        let fixture = or_skip!(fixtures::fixture("pruned/dev-v2-distance"));
         let source = Source::builder(fixture.path()).threads(2).open().unwrap();
         let query = source.transfers();
         let strict = query.clone().prepare().unwrap();
