@@ -377,7 +377,8 @@ impl<'s> PreparedAnalysis<'s> {
                 ));
             }
         }
-        if !one_id && result.sums_items() {
+        let tables = OnceLock::new();
+        if !one_id && result.sums_items(&tables) {
             notes.push("amounts of ERC-1155 tokens are sums of all their ids".to_owned());
         }
         Ok(Analysis {
@@ -385,7 +386,7 @@ impl<'s> PreparedAnalysis<'s> {
             branch_ends,
             measure: self.query.measure,
             result,
-            tables: OnceLock::new(),
+            tables,
             notes,
             source,
             description: self.description,

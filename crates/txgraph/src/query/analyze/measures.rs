@@ -1,6 +1,7 @@
 //! The measures of a graph or a scan.
 
 use crate::{MeasureAnswer, MeasureSettings, Measured, Result};
+use std::sync::OnceLock;
 use txgraph_analysis::{
     ColumnType, Connected, Table, Value as Cell, VolumeCounter, components, cycles, degrees, pairs,
     summary, volume,
@@ -21,14 +22,15 @@ impl MeasureAnswer {
         }
     }
 
-    /// Whether an amount is the sum of several ids of an ERC-1155 token.
-    pub(super) fn sums_items(&self) -> bool {
+    /// Whether an amount is the sum of several ids of an ERC-1155 token. `tables` keeps the tables if they
+    /// are made for it.
+    pub(super) fn sums_items(&self, tables: &OnceLock<Vec<Table>>) -> bool {
         match self {
             // There may be millions: not as tables.
             Self::Pairs(found) => {
                 (found.pairs.iter()).any(|pair| pair.asset.token_standard == TokenStandard::Erc1155)
             }
-            _ => self.tables().iter().any(sums_items),
+            _ => (tables.get_or_init(|| self.tables()).iter()).any(sums_items),
         }
     }
 }
