@@ -34,18 +34,29 @@ def run(node, txgraph, traffic, count):
             at = case * (len(requests) - 1) // max(per_query - 1, 1)
             depth = traffic.random.randrange(1, 7)
             before = ask(node.url)
-            replace = lambda request: traffic.replace(depth) if request.number == at else None
+            replaced = []
+
+            def replace(request):
+                if request.number == at:
+                    replaced.append(traffic.replace(depth))
+
             with Proxy(node.url, unchanged, replace) as server:
                 answer = ask(server.url + OPTIONS)
+            # Threads decide how calls are joined in requests: there may have been one fewer.
+            if not replaced:
+                traffic.replace(depth)
             after = ask(node.url)
-            assert not before.code and not after.code and before.rows != after.rows, (before, after)
+            assert not before.code and not after.code, (before, after)
             if answer.code:
                 outcome = f"exit {answer.code}"
             else:
                 chains = {"new chain": after.rows, "old chain": before.rows}
+                # The last block of either chain may have no row of this query.
+                if before.rows == after.rows:
+                    chains = {"both chains": after.rows}
                 outcome = next((it for it, rows in chains.items() if rows == answer.rows), "MIXED")
             print(f"  {name}, request {at} of {len(requests)}, {depth} blocks: {outcome}", flush=True)
             outcomes.append(outcome)
-            if outcome not in ("new chain", "old chain"):
+            if outcome not in ("new chain", "old chain", "both chains"):
                 wrong.append(f"{name}, request {at}: {outcome}\n{answer.text[-800:]}")
     report("reorganizations", outcomes, wrong)
