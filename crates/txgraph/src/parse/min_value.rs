@@ -298,7 +298,7 @@ pub fn assets(
 }
 
 /// Whether a text names a token by its symbol.
-fn is_symbol(text: &str) -> bool {
+pub(super) fn is_symbol(text: &str) -> bool {
     let word = text.to_ascii_lowercase();
     let is_hex = text.len() > 24 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_word = ["", "all", "eth", "native"].contains(&word.as_str());

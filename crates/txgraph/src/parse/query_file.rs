@@ -26,7 +26,7 @@
 
 use super::{
     lists::{addresses, tokens},
-    min_value::check_min_value,
+    min_value::{check_min_value, is_symbol},
     query_args::Query,
 };
 use crate::{
@@ -92,7 +92,7 @@ string_enum! {
         Address = "address",
         /// Addresses, with commas or as `@FILE`.
         Addresses = "addresses",
-        /// Tokens: addresses, `eth`, `all`.
+        /// Tokens: addresses, symbols, `eth`, `all`.
         Tokens = "tokens",
         /// Block ranges.
         Blocks = "blocks",
@@ -129,7 +129,14 @@ impl ParamKind {
                 }
             }
             Self::Tokens => {
-                tokens(&[text.to_owned()], Checksum::Ignore).map_err(address)?;
+                // Symbols are looked up when the query is asked.
+                let known: Vec<_> = text
+                    .split(',')
+                    .filter(|token| !is_symbol(token.trim()))
+                    .collect();
+                if !known.is_empty() {
+                    tokens(&[known.join(",")], Checksum::Ignore).map_err(address)?;
+                }
             }
             Self::Blocks => {
                 parse_blocks(text).map_err(|error| error.to_string())?;
@@ -543,13 +550,13 @@ mod tests {
         let pairs = set(&[
             ("root", A),
             ("hops", "all"),
-            ("token", "eth"),
+            ("token", "eth,USD6"),
             ("name", "x"),
         ]);
         assert_eq!(
             options(file.resolve(&pairs).unwrap()),
             json!({
-                "direction": "in", "hops": "all", "root": [A], "stop-at": "x.csv", "token": ["eth"],
+                "direction": "in", "hops": "all", "root": [A], "stop-at": "x.csv", "token": ["eth,USD6"],
             })
         );
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
@@ -572,6 +579,10 @@ mod tests {
             (
                 vec![("root", "me")],
                 "parameter `root`: `me` is not an address (`0x` and 40 hex digits)",
+            ),
+            (
+                vec![("root", A), ("token", "USD6,0xaa")],
+                "parameter `token`: `0xaa` is not an address: it has 2 hex digits, and an address has 40",
             ),
             (
                 vec![("root", A), ("hops", "1"), ("hops", "2")],
