@@ -68,11 +68,17 @@ def large_chain():
 
 
 @pytest.fixture(scope="session")
-def command_line(tmp_path_factory):
-    """Runs the command line on a chain. Returns what it prints."""
+def program():
+    """The path of the command line."""
     program = os.environ.get("TXGRAPH") or shutil.which("txgraph")
     if not program:
         pytest.skip("TXGRAPH names no command line; scripts/python.sh builds it")
+    return program
+
+
+@pytest.fixture(scope="session")
+def command_line(program):
+    """Runs the command line on a chain. Returns what it prints."""
 
     def run(chain, *arguments):
         command = [program, *arguments, "--datadir", chain, "--index", "off"]
