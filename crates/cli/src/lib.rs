@@ -243,7 +243,7 @@ fn parse(args: &[OsString]) -> clap::error::Result<Cli> {
     let mut command = help::complete(Cli::command());
     let args = argv::several_blocks(args.iter().cloned());
     let matches = command.try_get_matches_from_mut(args);
-    let mut matches = matches.map_err(renamed::name_successor)?;
+    let mut matches = matches.map_err(|error| renamed::name_option(error, &command))?;
     if matches.subcommand_name() == Some(help::OPTIONS) {
         // It has no other meaning than its help.
         let topic = ["txgraph", "help", help::OPTIONS];

@@ -25,22 +25,42 @@ const RENAMED: [(&str, &str); 12] = [
     ("--write-bundle", "`txgraph replay bundle DIR`"),
 ];
 
-/// Names what replaced an option, if the error is about an option of version 0.1.
-pub(crate) fn name_successor(error: clap::Error) -> clap::Error {
+/// Adds to an error about an option what replaced it, or which commands have it.
+pub(crate) fn name_option(error: clap::Error, command: &Command) -> clap::Error {
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
         return error;
     };
-    let option = option.split('=').next();
-    match RENAMED.iter().find(|(old, _)| Some(*old) == option) {
-        Some((old, new)) => with_successor(error, old, new),
-        None => error,
+    let option = option.split('=').next().unwrap_or_default().to_owned();
+    if let Some((old, new)) = RENAMED.iter().find(|(old, _)| *old == option) {
+        return with_successor(error, old, new);
+    }
+    match (error.kind(), option.strip_prefix("--")) {
+        (ErrorKind::UnknownArgument, Some(long)) => with_owners(error, long, command),
+        _ => error,
     }
 }
 
 fn with_successor(mut error: clap::Error, old: &str, new: &str) -> clap::Error {
-    let tip = format!("`{old}` is now {new}");
     error.remove(ContextKind::SuggestedArg);
     error.remove(ContextKind::SuggestedValue);
+    with_tip(error, format!("`{old}` is now {new}"))
+}
+
+fn with_owners(error: clap::Error, long: &str, command: &Command) -> clap::Error {
+    let is_it = |arg: &Arg| arg.get_long() == Some(long) && !arg.is_hide_set();
+    let commands = command.get_subcommands();
+    let owners = commands.filter(|it| !it.is_hide_set() && it.get_arguments().any(is_it));
+    let owners: Vec<_> = owners.map(Command::get_name).collect();
+    match owners[..] {
+        [] => error,
+        _ => with_tip(
+            error,
+            format!("these commands have `--{long}`: {}", owners.join(", ")),
+        ),
+    }
+}
+
+fn with_tip(mut error: clap::Error, tip: String) -> clap::Error {
     error.insert(
         ContextKind::Suggested,
         ContextValue::StyledStrs(vec![tip.into()]),

@@ -47,6 +47,7 @@ const MISTAKES: &[&str] = &[
     "approvals 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --explain",
     "transfers --malformed --explain",
     "transfers --covers 0:41",
+    "graph --method fifo",
     "transfers --source lake:x.lake --datadir.static-files s",
     "transfers --source era:x.ere --index i",
 ];
