@@ -7,7 +7,8 @@ use alloy_primitives::Address;
 use petgraph::unionfind::UnionFind;
 use serde::{Deserialize, Serialize};
 use std::{cmp::Reverse, collections::BTreeMap};
-use txgraph_graph::{Interner, SearchError, TransferGraph};
+use txgraph_base::Interner;
+use txgraph_graph::{SearchError, TransferGraph};
 use txgraph_transfers::Transfer;
 
 /// The components of a graph.

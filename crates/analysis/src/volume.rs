@@ -7,8 +7,9 @@ use alloy_primitives::{Address, map::HashSet};
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 use serde::{Deserialize, Serialize};
 use std::{cmp::Reverse, collections::BTreeMap};
+use txgraph_base::Interner;
 use txgraph_base::string_enum;
-use txgraph_graph::{AmountSum, Asset, Interner, SearchError, TransferGraph, widen};
+use txgraph_graph::{AmountSum, Asset, SearchError, TransferGraph, widen};
 use txgraph_transfers::{BlockTime, Kind, Transfer};
 
 string_enum! {

@@ -1,13 +1,15 @@
 //! Types that several crates share: block ranges, the table of known chains, enums whose values
-//! have a word each, URLs without keys, and counts in words.
+//! have a word each, URLs without keys, counts in words, and the interner, which numbers values.
 //!
 //! The crate reads no file, starts no thread and depends on no other crate of the
 //! workspace.
 //!
-//! Modules, each using only those before it: range, chains, location, string_enum, tokens,
-//! words.
+//! Modules, each using only those before it: range, chains, fold_hasher, interner, location,
+//! string_enum, tokens, words.
 
 mod chains;
+mod fold_hasher;
+mod interner;
 mod location;
 mod range;
 mod string_enum;
@@ -15,6 +17,7 @@ mod tokens;
 mod words;
 
 pub use chains::{BlobParameters, ChainFamily, FeeDates, KnownChain, KnownRules};
+pub use interner::{Interner, InternerFull};
 pub use location::masked_url;
 pub use range::{BlockRange, BlockRanges, TxRange};
 pub use string_enum::UnknownWord;

@@ -5,7 +5,7 @@ use crate::{
     VertexId,
     expand::{EdgeRow, Visited},
     graph::{Graph, add_edge, add_vertex},
-    interner::NONE,
+    request::NONE,
     rows::{Interned, RowStore},
     totals::count_totals,
 };

@@ -5,7 +5,7 @@
 
 use crate::{
     Expansion, LimitHit, SearchError, SearchRequest, SwapCounts,
-    interner::NONE,
+    request::NONE,
     rows::{Interned, RowStore, TokenKey},
     scan::Fetched,
     swaps::{ByToken, Legs},

@@ -5,7 +5,7 @@
 //! [`TransferGraph`]. The search does not depend on whether transfers come from logs, a
 //! replay, an index or a cluster.
 //!
-//! Modules, each using only those before it: amount, netting, request, timing, graph, disorder, interner, branch_ends,
+//! Modules, each using only those before it: amount, netting, request, timing, graph, disorder, branch_ends,
 //! merged, poisoning, rows, totals, assemble, top_counterparties, merged_edges, plan, scan, transactions, testing,
 //! swaps, expand, build, search, hubs, paths, common_counterparties.
 
@@ -15,7 +15,6 @@ mod request;
 mod scan;
 
 // Transfers in memory.
-mod interner;
 mod rows;
 
 // The search.
@@ -58,7 +57,6 @@ pub use graph::{
     VertexId,
 };
 pub use hubs::HUB_COUNTERPARTIES;
-pub use interner::Interner;
 pub use merged::{EdgeSum, MergedGraph, Merger, StoredEdge};
 pub use netting::{NetChange, Netting, Swap, net_changes, netting, parties};
 pub use paths::{

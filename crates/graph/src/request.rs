@@ -2,6 +2,7 @@
 
 use alloy_primitives::Address;
 use std::collections::BTreeSet;
+use txgraph_base::InternerFull;
 use txgraph_labels::Labels;
 use txgraph_transfers::{
     BlockRanges, Direction, SourceError, TokenFilter, TransferFilter, WrappedNative,
@@ -143,6 +144,9 @@ impl SearchRequest {
     }
 }
 
+/// The number of nothing.
+pub(crate) const NONE: u32 = u32::MAX;
+
 /// An error of a search.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -171,4 +175,10 @@ pub enum SearchError {
     /// The source failed.
     #[error(transparent)]
     Source(#[from] SourceError),
+}
+
+impl From<InternerFull> for SearchError {
+    fn from(_: InternerFull) -> Self {
+        Self::TooLarge { what: "addresses" }
+    }
 }

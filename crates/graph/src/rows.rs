@@ -1,7 +1,8 @@
 //! Compact storage for the transfers of a search, about 40 bytes each.
 
-use crate::{SearchError, interner::Interner};
+use crate::SearchError;
 use alloy_primitives::{Address, U256};
+use txgraph_base::Interner;
 use txgraph_transfers::{BlockTime, Csr, Direction, Kind, Position, TokenStandard, Transfer};
 
 /// The most rows of a store: twice as many, one for each end, fit a `u32`.

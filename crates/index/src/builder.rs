@@ -20,7 +20,7 @@ use std::{
     io::{Seek, Write},
     path::Path,
 };
-use txgraph_stored::Interner;
+use txgraph_base::Interner;
 use txgraph_transfers::{
     AnomalousLogs, BlockRange, BlockSummary, Csr, DecodeCounts, Kind, Participation, TokenStandard,
     Transfer,
@@ -73,7 +73,7 @@ pub(crate) struct Builder {
     parent_hash: B256,
     last_hash: B256,
     counts: DecodeCounts,
-    addresses: Interner,
+    addresses: Interner<Address>,
     /// Classes with their numbers, sorted by class. Hundreds in a segment, thousands at most.
     classes: Vec<(Class, u32)>,
     /// The number of rows, by number of the class.
@@ -201,28 +201,30 @@ impl Builder {
         }
         self.logs.push(number(logs, "logs for one segment")?);
         self.counts += summary.counts;
+        let ends = transfers
+            .iter()
+            .flat_map(|it| [it.from_address, it.to_address]);
+        let (ends, mut numbers) = (ends.collect::<Vec<_>>(), Vec::new());
+        let interned = self.addresses.intern_all(&ends, &mut numbers);
+        interned.map_err(|_| Error::TooMany {
+            block,
+            what: "addresses for one segment",
+        })?;
+        for [from, to] in numbers.as_chunks::<2>().0 {
+            self.row_from.push(*from);
+            self.row_to.push(*to);
+        }
         transfers
             .chunks(GROUP)
             .try_for_each(|some| self.rows_of(some))
     }
 
-    /// Appends at most [`GROUP`] rows, column by column.
+    /// Appends at most [`GROUP`] rows without the ends, column by column.
     fn rows_of(&mut self, some: &[Transfer]) -> Result<()> {
         let too_large = |what| {
             let block = some.first().map_or(0, |transfer| transfer.block_number);
             move || Error::TooMany { block, what }
         };
-        let (mut ends, mut numbers) = ([Address::ZERO; 2 * GROUP], [0; 2 * GROUP]);
-        for (ends, transfer) in ends.as_chunks_mut::<2>().0.iter_mut().zip(some) {
-            *ends = [transfer.from_address, transfer.to_address];
-        }
-        let (ends, numbers) = (&ends[..2 * some.len()], &mut numbers[..2 * some.len()]);
-        let interned = self.addresses.intern_each(ends, numbers);
-        interned.ok_or_else(too_large("addresses for one segment"))?;
-        for [from, to] in numbers.as_chunks::<2>().0 {
-            self.row_from.push(*from);
-            self.row_to.push(*to);
-        }
         for transfer in some {
             let class = (
                 transfer.token_address,

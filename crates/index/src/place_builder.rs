@@ -7,7 +7,7 @@ use crate::{
 };
 use alloy_primitives::Address;
 use std::io::{Seek, Write};
-use txgraph_stored::Interner;
+use txgraph_base::Interner;
 use txgraph_transfers::{Csr, Participation, Roles};
 
 /// The number of participations that are appended together.
@@ -49,19 +49,17 @@ impl PlaceBuilder {
         &mut self,
         first: u64,
         participations: &[Participation],
-        interner: &mut Interner,
+        interner: &mut Interner<Address>,
     ) -> Result<()> {
         for some in participations.chunks(GROUP) {
             let block = some.first().map_or(first, |it| it.block);
             let too_many = |what| Error::TooMany { block, what };
-            let (mut addresses, mut numbers) = ([Address::ZERO; GROUP], [0; GROUP]);
+            let mut addresses = [Address::ZERO; GROUP];
             for (address, it) in addresses.iter_mut().zip(some) {
                 *address = it.address;
             }
-            let (addresses, numbers) = (&addresses[..some.len()], &mut numbers[..some.len()]);
-            let interned = interner.intern_each(addresses, numbers);
-            interned.ok_or_else(|| too_many("addresses for one segment"))?;
-            self.address.extend_from_slice(numbers);
+            let interned = interner.intern_all(&addresses[..some.len()], &mut self.address);
+            interned.map_err(|_| too_many("addresses for one segment"))?;
             for it in some {
                 let number = self.number(first, it).ok_or_else(|| {
                     let block = it.block;

@@ -137,7 +137,7 @@ pub(crate) fn load_ids(lake: &Lake, partitions: usize) -> Result<Ids> {
     for partition in &lake.partitions[..partitions] {
         let first = partition.info.first_address_id;
         for (id, address) in (first..).zip(partition.addresses()?) {
-            if ids.add(Address::from(*address)) != Some(id) {
+            if ids.add(Address::from(*address)) != Ok(id) {
                 return Err(partition.damaged(format!("the address with id {id} is not new")));
             }
         }

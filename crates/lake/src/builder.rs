@@ -13,7 +13,7 @@ use arrow_array::{
     UInt64Array, builder::FixedSizeBinaryBuilder,
 };
 use std::{collections::BTreeMap, mem::take, sync::Arc};
-use txgraph_stored::Interner;
+use txgraph_base::Interner;
 use txgraph_transfers::{
     AnomalousLogs, BlockRange, BlockSummary, Csr, Kind, TokenStandard, Transfer,
 };
@@ -41,7 +41,7 @@ pub(crate) struct Builder {
     parent_hash: B256,
     last_hash: B256,
     counts: Counts,
-    addresses: Interner,
+    addresses: Interner<Address>,
     // By block.
     times: Vec<u64>,
     hashes: Vec<u8>,
@@ -145,33 +145,34 @@ impl Builder {
         number((self.rows() + transfers.len()) as u64, "transfers")?;
         self.counts.add(&summary.counts);
         self.anomalies.extend_from_slice(anomalies);
+        let ends = transfers
+            .iter()
+            .flat_map(|it| [it.from_address, it.to_address]);
+        let (ends, mut numbers) = (ends.collect::<Vec<_>>(), Vec::new());
+        let interned = self.addresses.intern_all(&ends, &mut numbers);
+        interned.map_err(|_| Error::TooMany {
+            block,
+            what: "addresses",
+        })?;
+        for [from, to] in numbers.as_chunks::<2>().0 {
+            self.row_from.push(*from);
+            self.row_to.push(*to);
+        }
         transfers
             .chunks(GROUP)
             .try_for_each(|some| self.rows_of(block, some))
     }
 
-    /// Appends at most [`GROUP`] rows of a block, column by column.
+    /// Appends at most [`GROUP`] rows of a block without the ends, column by column.
     fn rows_of(&mut self, block: u64, some: &[Transfer]) -> Result<()> {
-        let too_many = || Error::TooMany {
-            block,
-            what: "addresses",
-        };
-        let (mut ends, mut numbers) = ([Address::ZERO; 2 * GROUP], [0; 2 * GROUP]);
-        for (ends, transfer) in ends.as_chunks_mut::<2>().0.iter_mut().zip(some) {
-            *ends = [transfer.from_address, transfer.to_address];
-        }
-        let (ends, numbers) = (&ends[..2 * some.len()], &mut numbers[..2 * some.len()]);
-        let interned = self.addresses.intern_each(ends, numbers);
-        interned.ok_or_else(too_many)?;
-        for [from, to] in numbers.as_chunks::<2>().0 {
-            self.row_from.push(*from);
-            self.row_to.push(*to);
-        }
         for transfer in some {
             // A few tokens have nearly all transfers, so their slots are in the cache.
             let token = transfer.token_address;
-            let token = token.map_or(Some(NATIVE), |token| self.addresses.intern(token));
-            self.row_token.push(token.ok_or_else(too_many)?);
+            let token = token.map_or(Ok(NATIVE), |token| self.addresses.intern(token));
+            self.row_token.push(token.map_err(|_| Error::TooMany {
+                block,
+                what: "addresses",
+            })?);
         }
         for transfer in some {
             let transaction = (block, transfer.transaction_index);

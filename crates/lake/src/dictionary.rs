@@ -8,7 +8,7 @@ use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-use txgraph_stored::Interner;
+use txgraph_base::{Interner, InternerFull};
 use txgraph_transfers::SourceError;
 use txgraph_work::CancelFlag;
 
@@ -18,7 +18,7 @@ const WAIT: Duration = Duration::from_millis(50);
 /// The ids of all addresses of a lake. An id is the number of an address in the order in which
 /// partitions introduce them, and in ascending order within a partition.
 #[derive(Debug, Default)]
-pub(crate) struct Ids(Interner);
+pub(crate) struct Ids(Interner<Address>);
 
 /// The ids of a partition's addresses.
 pub(crate) struct PartitionIds {
@@ -37,20 +37,20 @@ impl Ids {
     }
 
     /// Adds an address, which has the next id if it is new. Returns its id.
-    pub(crate) fn add(&mut self, address: Address) -> Option<u64> {
+    pub(crate) fn add(&mut self, address: Address) -> Result<u64, InternerFull> {
         self.0.intern(address).map(u64::from)
     }
 
     /// Gives ids to the addresses of a partition, which are ascending and different.
-    pub(crate) fn assign(&mut self, addresses: &[Address]) -> Option<PartitionIds> {
+    pub(crate) fn assign(&mut self, addresses: &[Address]) -> Result<PartitionIds, InternerFull> {
         let first_new = self.len();
-        let mut ids = vec![0; addresses.len()];
-        self.0.intern_each(addresses, &mut ids)?;
+        let mut ids = Vec::with_capacity(addresses.len());
+        self.0.intern_all(addresses, &mut ids)?;
         let ids: Vec<u64> = ids.into_iter().map(u64::from).collect();
         // Each address is given once, so those with a new id are new.
         let is_new = |(address, id): (&Address, &u64)| (*id >= first_new).then_some(*address);
         let new = addresses.iter().zip(&ids).filter_map(is_new).collect();
-        Some(PartitionIds {
+        Ok(PartitionIds {
             first_new,
             new,
             ids,
@@ -118,7 +118,7 @@ impl Place<'_> {
                 return Err(SourceError::Interrupted.into());
             }
             if state.1 == Turn::Next(self.number) {
-                return state.0.assign(addresses).ok_or(Error::TooMany {
+                return state.0.assign(addresses).map_err(|_| Error::TooMany {
                     block,
                     what: "addresses",
                 });

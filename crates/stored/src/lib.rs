@@ -11,10 +11,9 @@
 //! The second half is the life of stores of blocks, the index and the lake. They implement
 //! [`Store`], so that [`run`] builds and updates them, and [`verify_units`] checks them.
 //! [`BuildSource`] is the source that a store is built from and compared with, [`run_jobs`] and
-//! [`BuildReader::each_run`] are the loops, [`folder`] is a directory with one writer, and
-//! [`Interner`] gives numbers to addresses.
+//! [`BuildReader::each_run`] are the loops, and [`folder`] is a directory with one writer.
 //!
-//! Modules, each using only those before it: blocks, bloom, cached_source, error, folder, interner,
+//! Modules, each using only those before it: blocks, bloom, cached_source, error, folder,
 //! build_source, source, store_error, jobs, store, units.
 
 mod blocks;
@@ -23,7 +22,6 @@ mod build_source;
 mod cached_source;
 mod error;
 pub mod folder;
-mod interner;
 mod jobs;
 mod source;
 mod store;
@@ -35,7 +33,6 @@ pub use bloom::BloomHashes;
 pub use build_source::{Additions, BuildReader, BuildSource, PreparedBuildSource, everything};
 pub use cached_source::CachedSource;
 pub use error::Error;
-pub use interner::Interner;
 pub use jobs::{Expected, Stop, VerifyReport, run_jobs};
 pub use source::StoredSource;
 pub use store::{

@@ -7,7 +7,8 @@ use super::{
 use crate::{Connected, VertexDegrees, vertex_degrees};
 use alloy_primitives::Address;
 use serde::de::DeserializeOwned;
-use txgraph_graph::{Csr, Interner, MergedGraph, Merger, SearchError, StoredEdge};
+use txgraph_base::Interner;
+use txgraph_graph::{Csr, MergedGraph, Merger, SearchError, StoredEdge};
 
 /// Degrees of a vertex.
 type VertexRecord = Record<ADDRESS, 5, 0>;

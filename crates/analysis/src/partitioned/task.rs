@@ -18,7 +18,8 @@ use crate::{
 use alloy_primitives::Address;
 use serde::{Deserialize, Serialize};
 use std::{cmp::Reverse, collections::BTreeMap};
-use txgraph_graph::{Asset, Interner, Merger, SearchError};
+use txgraph_base::Interner;
+use txgraph_graph::{Asset, Merger, SearchError};
 use txgraph_transfers::{Kind, QueriedNames, Transfer, TransferFilter};
 
 /// The damping factor of PageRank, as in the paper (Brin and Page, 1998).

@@ -7,7 +7,8 @@ use super::{
 };
 use alloy_primitives::{Address, U256};
 use std::collections::{BTreeMap, BTreeSet};
-use txgraph_graph::{AmountSum, Interner, SearchError, widen};
+use txgraph_base::Interner;
+use txgraph_graph::{AmountSum, SearchError, widen};
 use txgraph_transfers::{Kind, Position};
 
 /// The fewest owners.

@@ -5,7 +5,8 @@ use super::{
     movement::{Movement, Trade, trades},
 };
 use alloy_primitives::{Address, U256};
-use txgraph_graph::{Csr, Interner, SearchError};
+use txgraph_base::Interner;
+use txgraph_graph::{Csr, SearchError};
 use txgraph_transfers::{Kind, Position, TokenStandard, Transfer};
 
 /// The most fungible transfers. Each is in the histories of two accounts, and these places are numbered in

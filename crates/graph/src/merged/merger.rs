@@ -1,11 +1,9 @@
 //! Merges transfers while they are read.
 
 use super::{EdgeSum, MergedGraph, StoredEdge};
-use crate::{
-    Asset, Expansion, SearchError,
-    interner::{Interner, NONE},
-};
+use crate::{Asset, Expansion, SearchError, request::NONE};
 use alloy_primitives::Address;
+use txgraph_base::Interner;
 use txgraph_transfers::Transfer;
 
 /// Transfers whose ends are numbered at once.

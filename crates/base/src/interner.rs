@@ -1,14 +1,13 @@
 //! Interning: each distinct value gets the next `u32`.
 
-use crate::SearchError;
-use alloy_primitives::map::DefaultHashBuilder;
+use crate::fold_hasher::FoldHashBuilder;
 use std::hash::{BuildHasher, Hash};
 
 /// Values of [`Interner::intern_all`] that are looked up together.
-const GROUP: usize = 128;
+const GROUP: usize = 64;
 
 /// No number: a value without one.
-pub(crate) const NONE: u32 = u32::MAX;
+const NONE: u32 = u32::MAX;
 
 /// The bits of a hash that are kept in a slot. They also choose the slot.
 const TAG: u64 = !0 << 32;
@@ -18,6 +17,11 @@ const EMPTY: u64 = 0;
 
 /// Binary logarithm of the least number of slots.
 const SLOT_BITS_MIN: u32 = 4;
+
+/// An interner has as many values as `u32` has numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("more than 4,294,967,294 different values")]
+pub struct InternerFull;
 
 /// Values, numbered in the order in which they were first interned.
 ///
@@ -29,6 +33,10 @@ const SLOT_BITS_MIN: u32 = 4;
 /// A slot has the upper half of the hash of its value, too. Most slots of other values are
 /// passed without reading these values, each of which would be a cache miss in a large
 /// table. It also suffices to find the slot in a larger table.
+///
+/// Time of a lookup among 3,000, 60,000, a million and 10 million addresses, half of the lookups to
+/// a few busy ones: 8, 10, 20 and 45 ns, and 45, 35, 45 and 80 ns to add one. A table that has the
+/// addresses in its slots looks them up in 8, 9, 17 and 33 ns, and adds one in 37, 62, 85 and 117 ns.
 pub struct Interner<T> {
     values: Vec<T>,
     /// The [`TAG`] of a hash and a number plus one, or [`EMPTY`], at the place that the upper
@@ -36,7 +44,7 @@ pub struct Interner<T> {
     slots: Vec<u64>,
     /// The number of upper bits to be dropped: 64 less the logarithm of the length.
     shift: u32,
-    hasher: DefaultHashBuilder,
+    hasher: FoldHashBuilder,
 }
 
 impl<T> std::fmt::Debug for Interner<T> {
@@ -49,11 +57,25 @@ impl<T> std::fmt::Debug for Interner<T> {
 
 impl<T> Default for Interner<T> {
     fn default() -> Self {
+        Self::with_slots(SLOT_BITS_MIN)
+    }
+}
+
+impl<T> Interner<T> {
+    /// Creates an interner with capacity for this many values.
+    pub fn with_capacity(values: usize) -> Self {
+        let slots = (values * 4 / 3 + 1).next_power_of_two();
+        let mut interner = Self::with_slots(slots.ilog2().max(SLOT_BITS_MIN));
+        interner.values.reserve(values);
+        interner
+    }
+
+    fn with_slots(bits: u32) -> Self {
         Self {
             values: Vec::new(),
-            slots: vec![EMPTY; 1 << SLOT_BITS_MIN],
-            shift: u64::BITS - SLOT_BITS_MIN,
-            hasher: DefaultHashBuilder::default(),
+            slots: vec![EMPTY; 1 << bits],
+            shift: u64::BITS - bits,
+            hasher: FoldHashBuilder::default(),
         }
     }
 }
@@ -63,9 +85,9 @@ impl<T: Copy + Eq + Hash> Interner<T> {
     ///
     /// # Errors
     ///
-    /// [`SearchError::TooLarge`] at 2^32 - 1 values.
+    /// [`InternerFull`] at 2^32 - 1 values.
     #[inline]
-    pub fn intern(&mut self, value: T) -> Result<u32, SearchError> {
+    pub fn intern(&mut self, value: T) -> Result<u32, InternerFull> {
         let tag = self.tag(&value);
         self.intern_tagged(value, tag)
     }
@@ -80,7 +102,7 @@ impl<T: Copy + Eq + Hash> Interner<T> {
     /// # Errors
     ///
     /// As [`Self::intern`].
-    pub fn intern_all(&mut self, values: &[T], numbers: &mut Vec<u32>) -> Result<(), SearchError> {
+    pub fn intern_all(&mut self, values: &[T], numbers: &mut Vec<u32>) -> Result<(), InternerFull> {
         let (mut tags, mut found) = ([0; GROUP], [NONE; GROUP]);
         for group in values.chunks(GROUP) {
             let mut touched = 0;
@@ -110,7 +132,7 @@ impl<T: Copy + Eq + Hash> Interner<T> {
     }
 
     #[inline]
-    fn intern_tagged(&mut self, value: T, tag: u64) -> Result<u32, SearchError> {
+    fn intern_tagged(&mut self, value: T, tag: u64) -> Result<u32, InternerFull> {
         let slot = self.slot_of(&value, tag);
         if self.slots[slot] != EMPTY {
             return Ok(number(self.slots[slot]));
@@ -118,7 +140,7 @@ impl<T: Copy + Eq + Hash> Interner<T> {
         let number = u32::try_from(self.values.len())
             .ok()
             .filter(|number| *number != NONE)
-            .ok_or(SearchError::TooLarge { what: "addresses" })?;
+            .ok_or(InternerFull)?;
         self.values.push(value);
         self.slots[slot] = tag | (u64::from(number) + 1);
         // Beyond three quarters, linear probing takes long.
@@ -145,6 +167,16 @@ impl<T: Copy + Eq + Hash> Interner<T> {
         self.values
     }
 
+    /// Returns the values in ascending order, each with its number.
+    pub fn sorted(self) -> Vec<(T, u32)>
+    where
+        T: Ord,
+    {
+        let mut sorted: Vec<_> = self.values.into_iter().zip(0..).collect();
+        sorted.sort_unstable_by_key(|(value, _)| *value);
+        sorted
+    }
+
     /// The number of values.
     pub fn len(&self) -> usize {
         self.values.len()
@@ -156,7 +188,7 @@ impl<T: Copy + Eq + Hash> Interner<T> {
     }
 
     /// Memory in use.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         size_of_val(&self.values[..]) + size_of_val(&self.slots[..])
     }
 
@@ -228,7 +260,10 @@ fn number(slot: u64) -> u32 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::{collections::HashMap, hash::Hasher};
+    use std::{
+        collections::{BTreeMap, HashMap},
+        hash::Hasher,
+    };
 
     /// A value with one of four hashes, so that values with equal tags are common.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -253,11 +288,13 @@ mod tests {
                 prop_assert_eq!(interner.value(number), value);
             }
             prop_assert_eq!(interner.len(), map.len());
+            let sorted: BTreeMap<_, _> = map.into_iter().collect();
+            prop_assert!(interner.sorted().into_iter().eq(sorted));
         }
 
         #[test]
         fn groups_are_numbered_in_order(values in proptest::collection::vec(0u16..900, 0..2000)) {
-            let (mut one_by_one, mut groups) = (Interner::default(), Interner::default());
+            let (mut one_by_one, mut groups) = (Interner::default(), Interner::with_capacity(500));
             let expected: Vec<_> = values.iter().map(|v| one_by_one.intern(*v).unwrap()).collect();
             let mut numbers = Vec::new();
             for values in values.chunks(700) {
