@@ -50,7 +50,8 @@ fn of_one_token<'a>(
     let mut level: BTreeSet<usize> = first.flat_map(|(_, places)| places).copied().collect();
     let (mut seen, mut shortest, mut earliest) = (BTreeSet::new(), None, None);
     for hop in 1..=hops {
-        let mut next = BTreeSet::new();
+        // What leaves after the first arrival leaves after one of them.
+        let mut arrived = BTreeMap::new();
         for place in level {
             if !seen.insert(place) {
                 continue;
@@ -60,11 +61,14 @@ fn of_one_token<'a>(
                 shortest.get_or_insert(hop);
                 earliest = Some(earliest.unwrap_or(usize::MAX).min(place + 1));
             } else if at != zero {
-                let after = leaving.get(&key(at, &all[place])).into_iter().flatten();
-                next.extend(after.filter(|after| **after > place));
+                arrived.entry(key(at, &all[place])).or_insert(place);
             }
         }
-        level = next;
+        let after = arrived.iter().flat_map(|(key, first)| {
+            let leaving = leaving.get(key).into_iter().flatten();
+            leaving.filter(move |place| *place > first)
+        });
+        level = after.copied().collect();
     }
     (shortest, earliest)
 }
@@ -73,13 +77,16 @@ fn of_one_token<'a>(
 /// those with fewer.
 fn arrivals(all: &[Row], from: &str, to: &str, hops: usize) -> Vec<(usize, usize)> {
     let zero = format!("0x{}", "0".repeat(40));
+    let rows = all.iter();
+    let ends: Vec<_> = rows
+        .map(|row| ["from_address", "to_address"].map(|name| &row[name]))
+        .collect();
     // The first arrivals with exactly this number of hops.
     let mut at = BTreeMap::from([(from.to_owned(), 0)]);
     let mut found: Vec<(usize, usize)> = Vec::new();
     for hop in 1..=hops {
         let mut next: BTreeMap<String, usize> = BTreeMap::new();
-        for (place, row) in all.iter().enumerate() {
-            let [sender, receiver] = ["from_address", "to_address"].map(|name| &row[name]);
+        for (place, [sender, receiver]) in ends.iter().copied().enumerate() {
             let is_through = *sender != zero || sender == from;
             if is_through && at.get(sender).is_some_and(|arrived| *arrived <= place) {
                 next.entry(receiver.clone()).or_insert(place + 1);
