@@ -118,7 +118,7 @@ impl CheckedFile {
     }
 
     /// Reads bytes whose blocks are compared.
-    fn read(&self, start: u64, length: usize) -> Result<Bytes> {
+    pub(crate) fn read(&self, start: u64, length: usize) -> Result<Bytes> {
         let length = length as u64;
         let end = start
             .checked_add(length)

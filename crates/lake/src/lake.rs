@@ -23,9 +23,9 @@ use txgraph_stored::{Stop, folder::FolderLock, run_jobs};
 use txgraph_transfers::{BlockRange, BlockRanges, ChainInfo, WrappedNative};
 use txgraph_work::WorkContext;
 
-/// The bytes of addresses that an open lake keeps. If the lake has more, the addresses of a
-/// result are read again for each chunk.
-const ADDRESSES_BYTES_MAX: u64 = 256 << 20;
+/// The number of addresses that an open lake keeps in memory, in 256 MiB. They are from its first
+/// partitions, because most addresses that occur often are old. Others are read again for each chunk.
+const ADDRESSES_KEPT: u64 = (256 << 20) / 20;
 
 /// The number of addresses from which they are looked up among all addresses in memory. The
 /// pages of fewer are found by bloom filters and the page index.
@@ -33,8 +33,6 @@ const MANY_ADDRESSES: usize = 1 << 8;
 
 /// Partitions that are looked up before the first of them is used, for each thread.
 pub(crate) const PARTITIONS_AHEAD: usize = 2;
-
-const ADDRESS_BYTES: u64 = 20;
 
 /// An open lake. It does not change: later partitions are visible after opening it again.
 ///
@@ -51,6 +49,7 @@ pub struct Lake {
     pub(crate) partitions: Vec<Partition>,
     chain: ChainInfo,
     blocks: BlockRanges,
+    addresses_kept: u64,
 }
 
 /// A partition of an open lake. Its files are opened when they are used.
@@ -142,6 +141,7 @@ impl Lake {
                 name: name.map(str::to_owned),
             },
             blocks: manifest.blocks().into_iter().collect(),
+            addresses_kept: ADDRESSES_KEPT,
             manifest,
         })
     }
@@ -260,14 +260,14 @@ impl Lake {
         if addresses.is_empty() {
             return Ok(ids);
         }
-        let in_memory = addresses.len() >= MANY_ADDRESSES && self.keeps_addresses();
+        let are_many = addresses.len() >= MANY_ADDRESSES;
         let missing = Cell::new(addresses.len());
         run_jobs(
             (work, PARTITIONS_AHEAD * work.threads.count()),
             &Stop::new(&work.cancel),
             self.partitions.iter().take_while(|_| missing.get() > 0),
             || (),
-            |(), partition| match in_memory {
+            |(), partition| match are_many && self.keeps_addresses(partition) {
                 true => partition.kept_ids(addresses),
                 false => partition.ids(addresses),
             },
@@ -282,9 +282,16 @@ impl Lake {
         Ok(ids)
     }
 
-    /// Whether all addresses are kept in memory once they were read.
-    pub(crate) fn keeps_addresses(&self) -> bool {
-        self.manifest.addresses().saturating_mul(ADDRESS_BYTES) <= ADDRESSES_BYTES_MAX
+    /// Keeps another number of addresses, for tests.
+    #[doc(hidden)]
+    pub const fn keep_addresses(&mut self, number: u64) {
+        self.addresses_kept = number;
+    }
+
+    /// Whether the addresses of a partition are kept in memory once they were read.
+    pub(crate) const fn keeps_addresses(&self, partition: &Partition) -> bool {
+        let info = &partition.info;
+        info.first_address_id.saturating_add(info.new_addresses) <= self.addresses_kept
     }
 
     /// The partition that introduced an address.
@@ -416,6 +423,11 @@ impl Partition {
             }
         }
         Ok(found)
+    }
+
+    /// The row of an address that it introduced.
+    pub(crate) fn row_of_id(&self, id: u64) -> usize {
+        usize::try_from(id - self.info.first_address_id).unwrap_or(usize::MAX)
     }
 
     /// The new addresses by id, if they were read.

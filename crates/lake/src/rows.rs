@@ -316,12 +316,7 @@ impl Wanted<'_> {
             }
             Ok(())
         })?;
-        let book = AddressBook::new(self.lake, &ends)?;
-        for (transfer, (token, from, to)) in transfers.iter_mut().zip(ends) {
-            transfer.token_address = token.map(|id| book.address(id)).transpose()?;
-            transfer.from_address = book.address(from)?;
-            transfer.to_address = book.address(to)?;
-        }
+        fill_addresses(self.lake, &mut transfers, &ends)?;
         let amounts = &self.request.filter.amounts;
         if !amounts.is_empty() {
             transfers.retain(|it| {
@@ -342,72 +337,56 @@ const GAP: usize = 8;
 /// The ids of token, sender and receiver.
 type Ends = (Option<u64>, u64, u64);
 
-/// The addresses of some ids.
-enum AddressBook<'a> {
-    /// All addresses of the lake are kept.
-    All(&'a Lake),
-    /// These ids, ascending, and their addresses.
-    Some(&'a Lake, Vec<u64>, Vec<[u8; 20]>),
-}
-
-impl<'a> AddressBook<'a> {
-    fn new(lake: &'a Lake, ends: &[Ends]) -> Result<Self> {
-        if ends.len() > FEW_ROWS && lake.keeps_addresses() {
-            return Ok(Self::All(lake));
+/// Fills in the addresses of transfers, which have these ids.
+fn fill_addresses(lake: &Lake, transfers: &mut [Transfer], ends: &[Ends]) -> Result<()> {
+    let are_many = ends.len() > FEW_ROWS;
+    let partition_of = |id: u64| lake.partition_of_id(id).ok_or_else(|| unknown(lake, id));
+    let mut set = |(transfer, column): (usize, usize), address: &[u8; 20]| {
+        let (transfer, address) = (&mut transfers[transfer], Address::from(address));
+        match column {
+            0 => transfer.token_address = Some(address),
+            1 => transfer.from_address = address,
+            _ => transfer.to_address = address,
         }
-        let ids = ends.iter();
-        let mut ids: Vec<u64> = ids
-            .flat_map(|(token, from, to)| token.iter().copied().chain([*from, *to]))
-            .collect();
-        ids.sort_unstable();
-        ids.dedup();
-        let mut addresses = Vec::with_capacity(ids.len());
-        let mut next = 0;
-        while let Some(id) = ids.get(next) {
-            let partition = lake
-                .partition_of_id(*id)
-                .ok_or_else(|| unknown(lake, *id))?;
-            let first = partition.info.first_address_id;
-            let end = first + partition.info.new_addresses;
-            let group = &ids[next..ids.partition_point(|id| *id < end)];
-            let rows = group
-                .iter()
-                .map(|id| usize::try_from(id - first).unwrap_or(usize::MAX));
-            if let Some(known) = partition.kept_addresses() {
-                let found: Option<Vec<_>> = rows.map(|row| known.get(row).copied()).collect();
-                addresses.extend(found.ok_or_else(|| unknown(lake, *id))?);
-                next += group.len();
-                continue;
+    };
+    // Ids whose addresses are not in memory.
+    let mut others: Vec<(u64, (usize, usize))> = Vec::new();
+    for (transfer, (token, from, to)) in ends.iter().enumerate() {
+        for (column, id) in [*token, Some(*from), Some(*to)].into_iter().enumerate() {
+            let Some(id) = id else { continue };
+            let partition = partition_of(id)?;
+            let kept = match are_many && lake.keeps_addresses(partition) {
+                true => Some(partition.addresses()?),
+                false => partition.kept_addresses(),
+            };
+            match kept {
+                Some(kept) => {
+                    let address = kept.get(partition.row_of_id(id));
+                    let address = address.ok_or_else(|| unknown(lake, id))?;
+                    set((transfer, column), address);
+                }
+                None => others.push((id, (transfer, column))),
             }
-            let table = partition.table(Table::Addresses)?;
-            let before = addresses.len();
-            for batch in table.read(&["address"], Some(rows.map(|row| row..row + 1).collect()))? {
-                addresses.extend_from_slice(batch?.bytes::<20>("address")?);
-            }
-            if addresses.len() - before != group.len() {
-                return Err(table.damaged("it has fewer addresses than the manifest lists"));
-            }
-            next += group.len();
         }
-        Ok(Self::Some(lake, ids, addresses))
     }
-
-    fn address(&self, id: u64) -> Result<Address> {
-        let (lake, address) = match self {
-            Self::All(lake) => {
-                let partition = lake.partition_of_id(id).ok_or_else(|| unknown(lake, id))?;
-                let row = usize::try_from(id - partition.info.first_address_id);
-                let addresses = partition.addresses()?;
-                (lake, row.ok().and_then(|row| addresses.get(row)))
+    others.sort_unstable();
+    let mut rest = &others[..];
+    while let Some((id, _)) = rest.first() {
+        let partition = partition_of(*id)?;
+        let end = partition.info.first_address_id + partition.info.new_addresses;
+        let (some, later) = rest.split_at(rest.partition_point(|(id, _)| *id < end));
+        rest = later;
+        let mut rows: Vec<usize> = some.iter().map(|it| partition.row_of_id(it.0)).collect();
+        rows.dedup();
+        let addresses = partition.table(Table::Addresses)?.values_at(&rows)?;
+        let places = some.chunk_by(|a, b| a.0 == b.0);
+        for (places, address) in places.zip(&addresses) {
+            for (_, place) in places {
+                set(*place, address);
             }
-            Self::Some(lake, ids, addresses) => {
-                let at = ids.binary_search(&id).ok();
-                (lake, at.and_then(|at| addresses.get(at)))
-            }
-        };
-        let address = address.ok_or_else(|| unknown(lake, id))?;
-        Ok(Address::from(*address))
+        }
     }
+    Ok(())
 }
 
 fn unknown(lake: &Lake, id: u64) -> Error {

@@ -16,8 +16,12 @@ use parquet::{
             ParquetRecordBatchReaderBuilder, RowSelection,
         },
     },
+    basic::{Compression, Encoding},
     bloom_filter::Sbbf,
-    file::{metadata::PageIndexPolicy, page_index::column_index::ColumnIndexMetaData},
+    file::{
+        metadata::{ColumnChunkMetaData, PageIndexPolicy},
+        page_index::{column_index::ColumnIndexMetaData, offset_index::PageLocation},
+    },
 };
 use std::{
     ops::Range,
@@ -30,6 +34,9 @@ const BATCH_ROWS: usize = 1 << 13;
 /// The maximum number of keys of a row group for which its bloom filter is read. With more, a
 /// large part of its pages is read anyway.
 const BLOOM_KEYS_MAX: usize = 16;
+
+/// The largest distance of rows that are read together by position.
+const ROWS_TOGETHER: usize = 1 << 6;
 
 /// An open file of a partition.
 #[derive(Debug)]
@@ -216,6 +223,33 @@ impl TableFile {
         Ok(all)
     }
 
+    /// Returns the values of the first column in these rows, which are ascending. Its values are bytes that
+    /// are neither compressed nor encoded, so they are read by position.
+    pub(crate) fn values_at<const N: usize>(&self, rows: &[usize]) -> Result<Vec<[u8; N]>> {
+        let mut found = Vec::with_capacity(rows.len());
+        let mut rest = rows;
+        for group in self.pages()? {
+            let (index, pages) = group?;
+            for (page, location) in pages.into_iter().zip(index.locations) {
+                let (wanted, later) = rest.split_at(rest.partition_point(|row| *row < page.end));
+                rest = later;
+                for rows in wanted.chunk_by(|a, b| b - a <= ROWS_TOGETHER) {
+                    let range = index.values::<N>(page.end, location, rows);
+                    let (start, length) =
+                        range.ok_or_else(|| self.damaged("a page has other values"))?;
+                    let bytes = self.file.read(start, length)?;
+                    let values = bytes.as_chunks::<N>().0;
+                    let values = rows.iter().filter_map(|row| values.get(row - rows[0]));
+                    found.extend(values.copied());
+                }
+            }
+        }
+        match found.len() == rows.len() {
+            true => Ok(found),
+            false => Err(self.damaged("it has fewer rows than are wanted")),
+        }
+    }
+
     /// For each row group the index of its first column, and the rows of each page.
     fn pages(&self) -> Result<impl Iterator<Item = Result<(GroupIndex<'_>, Vec<Range<usize>>)>>> {
         let metadata = self.metadata.metadata();
@@ -231,10 +265,13 @@ impl TableFile {
             let end = start.checked_add(rows).ok_or_else(missing)?;
             let column = columns.get(row_group).and_then(|columns| columns.first());
             let offsets = offsets.get(row_group).and_then(|columns| columns.first());
-            let (Some(column), Some(offsets)) = (column, offsets) else {
+            let (Some(column), Some(offsets), Some(chunk)) =
+                (column, offsets, group.columns().first())
+            else {
                 return Err(missing());
             };
-            let firsts = offsets.page_locations().iter();
+            let locations = offsets.page_locations();
+            let firsts = locations.iter();
             let firsts: Option<Vec<usize>> = firsts
                 .map(|page| start.checked_add(usize::try_from(page.first_row_index).ok()?))
                 .collect();
@@ -253,7 +290,13 @@ impl TableFile {
                 return Err(self.damaged("its page index contradicts itself"));
             }
             start = end;
-            Ok((GroupIndex { row_group, column }, pages))
+            let index = GroupIndex {
+                row_group,
+                column,
+                chunk,
+                locations,
+            };
+            Ok((index, pages))
         }))
     }
 
@@ -280,9 +323,39 @@ fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
         .unwrap_or_else(|_| Err(damaged(path, "the Parquet reader cannot decode it")))
 }
 
+/// The first column of a row group.
 struct GroupIndex<'a> {
     row_group: usize,
     column: &'a ColumnIndexMetaData,
+    chunk: &'a ColumnChunkMetaData,
+    locations: &'a [PageLocation],
+}
+
+impl GroupIndex<'_> {
+    /// The start and the number of the bytes from the first of some rows of a page to the last. The page
+    /// ends before the row `page_end`. `None` if its values have no known place.
+    fn values<const N: usize>(
+        &self,
+        page_end: usize,
+        location: &PageLocation,
+        rows: &[usize],
+    ) -> Option<(u64, usize)> {
+        let is_plain = self.chunk.compression() == Compression::UNCOMPRESSED
+            && self.chunk.column_descr().max_def_level() == 0
+            && self.chunk.dictionary_page_offset().is_none()
+            // Levels, of which there are none, are listed as RLE.
+            && (self.chunk.encodings()).all(|it| matches!(it, Encoding::PLAIN | Encoding::RLE));
+        if !is_plain {
+            return None;
+        }
+        // The values are behind the header, at the end of the page.
+        let end = u64::try_from(location.offset).ok()?;
+        let end = end.checked_add(u64::try_from(location.compressed_page_size).ok()?)?;
+        let (first, last) = (rows.first()?, rows.last()?);
+        let to_end = page_end.checked_sub(*first)?.checked_mul(N)?;
+        let start = end.checked_sub(u64::try_from(to_end).ok()?)?;
+        Some((start, (last - first + 1).checked_mul(N)?))
+    }
 }
 
 pub(crate) struct Batches<'a> {

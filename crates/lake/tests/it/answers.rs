@@ -71,6 +71,29 @@ fn many_addresses_have_the_same_answer() {
     }
 }
 
+/// Addresses in memory, and others, which are read by position.
+#[test]
+fn answers_do_not_depend_on_the_addresses_in_memory() {
+    let (_folder, node) = chain(Profile::Mainnet, 300);
+    let place = tempfile::tempdir().unwrap();
+    build(place.path(), &node, &options(128)).unwrap();
+    let (expected, _) = ask(&node, &everything(range(0, 300))).unwrap();
+    let addresses: Vec<_> = expected.iter().map(|it| it.to_address).collect();
+    let mut touching = everything(range(0, 300));
+    touching.filter.touching = Some(AddressFilter::new(addresses, Direction::Out));
+    let (some, _) = ask(&node, &touching).unwrap();
+    let first = open(place.path()).partitions()[0].new_addresses;
+    for kept in [u64::MAX, first, 0] {
+        let mut lake = open(place.path());
+        assert!(lake.partitions()[0].transfers > 1 << 10);
+        lake.keep_addresses(kept);
+        let (found, _) = ask(&source(&lake), &everything(range(0, 300))).unwrap();
+        assert_same(&found, &expected, &format!("{kept} addresses in memory"));
+        let (found, _) = ask(&source(&lake), &touching).unwrap();
+        assert_same(&found, &some, &format!("{kept} addresses in memory"));
+    }
+}
+
 /// The files do not depend on threads, nor on the steps in which a lake was built.
 #[test]
 fn builds_are_deterministic() {
