@@ -153,8 +153,12 @@ fn rerun(
             let [now, then] = [&source, &answer.source].map(|it| it.as_deref().unwrap_or("none"));
             reasons.insert(0, format!("the source was {then}, and is {now}"));
         }
-        let files = differ.join(", ");
-        let message = format!("the command gives another answer: {files}");
+        let mut message = format!("the command gives another answer: {}", differ.join(", "));
+        for file in differ.iter().filter(|name| has_rows(name)) {
+            if let Some(rows) = other_row(&old.join(file), &place.join(file)) {
+                message += &format!("; {file}, {rows}");
+            }
+        }
         return Err(Error::new(ErrorKind::Failed, message).hint(reasons.join("; ")));
     }
     let words = found.iter().map(|(same, files)| {
@@ -241,6 +245,29 @@ fn other_line(old: &Path, new: &Path, in_other_words: bool) -> Result<Option<Str
     let differ = differ.map(|(old, new)| old.min(new));
     let more = || old.get(new.len()).or_else(|| new.get(old.len()));
     Ok(differ.or_else(more).map(|line| (*line).to_owned()))
+}
+
+/// Whether a file has a row in each line.
+fn has_rows(name: &str) -> bool {
+    let extension = name.rsplit('.').next().unwrap_or_default();
+    ["csv", "jsonl", "txt"].contains(&extension) && name != STDERR
+}
+
+/// The first line in which two files differ: its number and what it is in both. `None` if one of them is
+/// not text.
+fn other_row(old: &Path, new: &Path) -> Option<String> {
+    let [old, new] = [old, new].map(|path| fs::read_to_string(path).ok());
+    let (old, new) = (old?, new?);
+    let (mut old, mut new) = (old.lines(), new.lines());
+    (1_u64..).find_map(|line| {
+        let rows = [old.next(), new.next()];
+        let is_end = rows == [None, None];
+        (rows[0] != rows[1] || is_end).then(|| {
+            let [was, is] =
+                rows.map(|row| row.map_or("missing".to_owned(), |row| format!("`{row}`")));
+            (!is_end).then(|| format!("line {line}: it was {was}, and is {is}"))
+        })
+    })?
 }
 
 /// A line of standard error without times, sizes of files, and how much was read, which an index and
