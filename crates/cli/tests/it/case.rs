@@ -205,7 +205,8 @@ fn a_rerun_asks_for_the_blocks_of_the_answer() {
     failed.says("hint: tokens.txt has changed");
     // The first row that differs is named.
     let before = sample.read("c/answers/01-transfers/transfers.csv");
-    let now = sample.ok("transfers -t @tokens.txt -b 5:7 -b 31:41 --columns all,amount,symbol -f csv -q");
+    let now =
+        sample.ok("transfers -t @tokens.txt -b 5:7 -b 31:41 --columns all,amount,symbol -f csv -q");
     let rows = before.lines().zip(now.stdout.lines()).enumerate();
     let (line, (was, is)) = rows.clone().find(|(_, (was, is))| was != is).unwrap();
     let line = line + 1;
