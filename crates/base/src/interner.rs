@@ -131,6 +131,27 @@ impl<T: Copy + Eq + Hash> Interner<T> {
         Ok(())
     }
 
+    /// Numbers pairs of values as [`Self::intern_all`] does, and appends the numbers of the first and of the
+    /// second values to a list each.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::intern`].
+    pub fn intern_pairs(
+        &mut self,
+        pairs: impl Iterator<Item = [T; 2]>,
+        [firsts, seconds]: [&mut Vec<u32>; 2],
+    ) -> Result<(), InternerFull> {
+        let values: Vec<T> = pairs.flatten().collect();
+        let mut numbers = Vec::with_capacity(values.len());
+        self.intern_all(&values, &mut numbers)?;
+        for [first, second] in numbers.as_chunks::<2>().0 {
+            firsts.push(*first);
+            seconds.push(*second);
+        }
+        Ok(())
+    }
+
     #[inline]
     fn intern_tagged(&mut self, value: T, tag: u64) -> Result<u32, InternerFull> {
         let slot = self.slot_of(&value, tag);
@@ -300,8 +321,13 @@ mod tests {
             for values in values.chunks(700) {
                 groups.intern_all(values, &mut numbers).unwrap();
             }
-            prop_assert_eq!(numbers, expected);
+            prop_assert_eq!(&numbers, &expected);
             prop_assert_eq!(groups.into_values(), one_by_one.into_values());
+            let (mut pairs, mut firsts, mut seconds) = (Interner::default(), Vec::new(), Vec::new());
+            let (values, expected) = (values.as_chunks().0, expected.as_chunks().0);
+            pairs.intern_pairs(values.iter().copied(), [&mut firsts, &mut seconds]).unwrap();
+            let found: Vec<_> = firsts.into_iter().zip(seconds).map(<[u32; 2]>::from).collect();
+            prop_assert_eq!(&found, expected);
         }
 
         #[test]

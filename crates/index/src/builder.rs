@@ -201,19 +201,13 @@ impl Builder {
         }
         self.logs.push(number(logs, "logs for one segment")?);
         self.counts += summary.counts;
-        let ends = transfers
-            .iter()
-            .flat_map(|it| [it.from_address, it.to_address]);
-        let (ends, mut numbers) = (ends.collect::<Vec<_>>(), Vec::new());
-        let interned = self.addresses.intern_all(&ends, &mut numbers);
+        let ends = transfers.iter().map(|it| [it.from_address, it.to_address]);
+        let rows = [&mut self.row_from, &mut self.row_to];
+        let interned = self.addresses.intern_pairs(ends, rows);
         interned.map_err(|_| Error::TooMany {
             block,
             what: "addresses for one segment",
         })?;
-        for [from, to] in numbers.as_chunks::<2>().0 {
-            self.row_from.push(*from);
-            self.row_to.push(*to);
-        }
         transfers
             .chunks(GROUP)
             .try_for_each(|some| self.rows_of(some))
