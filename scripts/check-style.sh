@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks format, shell scripts, workflows, and the policy for dependencies (deny.toml). The tools are
-# built in the cache folder, at fixed versions.
+# Checks format, lock files, shell scripts, workflows, and the policy for dependencies (deny.toml). The
+# tools are built in the cache folder, at fixed versions.
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
 need_build
@@ -9,6 +9,11 @@ need shellcheck shellcheck
 say "format"
 cargo fmt --all --check
 cargo fmt --manifest-path fuzz/Cargo.toml --check
+
+say "lock files"
+for workspace in . fuzz; do
+    cargo metadata --locked --format-version 1 --manifest-path "$workspace/Cargo.toml" >/dev/null
+done
 
 say "shell scripts"
 shellcheck -x .ci/run bench.sh scripts/*.sh
