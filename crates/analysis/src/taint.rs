@@ -32,7 +32,7 @@ use account_lots::AccountLots;
 use alloy_primitives::{Address, U256, map::HashMap};
 use claims::{Claims, PaidBy};
 use serde::{Serialize, Serializer};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use swaps::{Arrival, Swaps};
 use txgraph_base::string_enum;
 use txgraph_graph::{AmountSum, Nettings, widen};
@@ -107,6 +107,8 @@ string_enum! {
         Slot = "slot",
         /// From the sender, a contract that was paid it in the same transaction.
         PassedOn = "passed_on",
+        /// From the sender, a contract whose code does not say whose it is: the same share of all.
+        Undecided = "undecided",
         /// From the sender, who gives it in a swap.
         Given = "given",
         /// Back to who gave it in a swap.
@@ -314,6 +316,8 @@ pub struct TaintTracker<'a> {
     /// The tokens of roots that are sources.
     source_tokens: TokenFilter,
     claims: Option<Claims>,
+    /// The contracts whose code was traced.
+    contracts: BTreeSet<Address>,
     beyond_slots: u64,
 }
 
@@ -338,15 +342,21 @@ impl<'a> TaintTracker<'a> {
             swaps: None,
             source_tokens: TokenFilter::default(),
             claims: None,
+            contracts: BTreeSet::new(),
             beyond_slots: 0,
         }
     }
 
-    /// Pays from contracts as the code of these transactions did (block and index). For
+    /// Pays from these contracts as the code of these transactions did (block and index). For
     /// [`TaintMethod::Execution`].
     #[must_use]
-    pub fn with_flows(mut self, flows: BTreeMap<(u64, u32), AmountFlows>) -> Self {
+    pub fn with_flows(
+        mut self,
+        flows: BTreeMap<(u64, u32), AmountFlows>,
+        contracts: BTreeSet<Address>,
+    ) -> Self {
         self.claims = Some(Claims::new(flows));
+        self.contracts = contracts;
         self
     }
 
@@ -373,6 +383,7 @@ impl<'a> TaintTracker<'a> {
             .as_mut()
             .and_then(|claims| claims.pay(transfer, token));
         let rule = match &paid {
+            None if self.contracts.contains(&from) => TaintRule::Undecided,
             None => TaintRule::Transfer,
             Some((_, PaidBy::Slot)) => TaintRule::Slot,
             Some((_, PaidBy::Received)) => TaintRule::PassedOn,

@@ -94,8 +94,9 @@ pub(super) fn run(
             TaintMethod::Execution => Some(execution::execute(source, &*from, request, &graph)?),
             _ => None,
         };
-        let (flows, facts) =
-            executed.map_or_else(Default::default, |it| (Some(it.flows), it.notes));
+        let (flows, facts) = executed.map_or_else(Default::default, |it| {
+            (Some((it.flows, it.contracts)), it.notes)
+        });
         let (opening, obstacle) = match method {
             // What was there before does not matter.
             TaintMethod::Poison => Default::default(),
@@ -182,7 +183,17 @@ fn notes(taint: &Taint, obstacle: Option<Error>, uncompared: Option<Error>) -> V
         ));
     }
     let is_by_code = |row: &TaintRow| matches!(row.rule, TaintRule::Slot | TaintRule::PassedOn);
-    if taint.method == TaintMethod::Execution && !taint.rows.iter().any(is_by_code) {
+    let undecided: BTreeSet<_> = (taint.rows.iter())
+        .filter(|row| row.rule == TaintRule::Undecided)
+        .map(|row| row.transfer.position())
+        .collect();
+    if !undecided.is_empty() {
+        notes.push(format!(
+            "in {}, the code of a contract does not say whose tokens it pays: they are divided as by \
+             `haircut` (rule `undecided` in the ledger)",
+            number(undecided.len() as u64, "transfer", "transfers")
+        ));
+    } else if taint.method == TaintMethod::Execution && !taint.rows.iter().any(is_by_code) {
         notes.push(
             "no contract paid tainted tokens by what its code did: they are divided as by `haircut`"
                 .to_owned(),
@@ -328,8 +339,8 @@ struct How<'a> {
     opening: &'a Balances,
     /// The swaps to follow, with the tokens of sources.
     swaps: Option<(Nettings, TokenFilter)>,
-    /// The flows of executed transactions.
-    flows: Option<BTreeMap<(u64, u32), AmountFlows>>,
+    /// The flows of executed transactions, and the contracts that they concern.
+    flows: Option<(BTreeMap<(u64, u32), AmountFlows>, BTreeSet<Address>)>,
     /// Tainted parts at most.
     rows_max: u64,
 }
@@ -385,8 +396,8 @@ fn follow(
     if let Some((swaps, tokens)) = how.swaps {
         tracker = tracker.with_swaps(swaps, tokens);
     }
-    if let Some(flows) = how.flows {
-        tracker = tracker.with_flows(flows);
+    if let Some((flows, contracts)) = how.flows {
+        tracker = tracker.with_flows(flows, contracts);
     }
     let scan = ScanRequest {
         filter: TransferFilter {

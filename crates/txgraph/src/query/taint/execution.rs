@@ -35,6 +35,8 @@ type Wanted = BTreeMap<Place, Vec<Transfer>>;
 pub(super) struct Executed {
     /// By transaction.
     pub(super) flows: BTreeMap<Place, AmountFlows>,
+    /// The contracts; empty if it is not known which addresses are contracts.
+    pub(super) contracts: BTreeSet<Address>,
     /// Remarks for people.
     pub(super) notes: Vec<String>,
 }
@@ -48,7 +50,7 @@ pub(super) fn execute(
 ) -> Result<Executed> {
     let mut executed = Executed::default();
     source.require(Capability::Replay)?;
-    let contracts = contracts(source, graph)?;
+    let (contracts, are_known) = contracts(source, graph)?;
     if contracts.is_empty() {
         return Ok(executed);
     }
@@ -90,11 +92,15 @@ pub(super) fn execute(
         number(count, "transaction", "transactions"),
         number(contracts.len() as u64, "contract", "contracts"),
     ));
+    if are_known {
+        executed.contracts = contracts;
+    }
     Ok(executed)
 }
 
-/// The contracts of a graph that are followed. Without a state to look them up, all addresses.
-fn contracts(source: &Source, graph: &TransferGraph) -> Result<BTreeSet<Address>> {
+/// The contracts of a graph that are followed, and whether they are known. Without a state to look them up,
+/// all addresses.
+fn contracts(source: &Source, graph: &TransferGraph) -> Result<(BTreeSet<Address>, bool)> {
     let vertices = graph.graph.node_weights();
     let expanded = vertices.filter(|it| it.expansion == Expansion::Expanded && it.hop > 0);
     let expanded: Vec<_> = expanded.map(|it| it.address).collect();
@@ -104,7 +110,9 @@ fn contracts(source: &Source, graph: &TransferGraph) -> Result<BTreeSet<Address>
         Some(_) => source.contracts_among(&expanded, block)?,
         None => None,
     };
-    Ok(contracts.unwrap_or(expanded).into_iter().collect())
+    let are_known = contracts.is_some();
+    let contracts = contracts.unwrap_or(expanded).into_iter().collect();
+    Ok((contracts, are_known))
 }
 
 /// The transfers of contracts, by transaction.
