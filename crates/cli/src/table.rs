@@ -207,14 +207,7 @@ fn constants(
 /// How long a column stays if there is no room: positions and kinds go first, amounts and parties last.
 /// Of equals, columns on the right go first.
 fn importance(name: &str, column_type: ColumnType) -> u8 {
-    const MINOR: [&str; 6] = [
-        "block_number",
-        "transaction_index",
-        "log_index",
-        "token_standard",
-        "kind",
-        "hop",
-    ];
+    const MINOR: [&str; 4] = ["log_index", "token_standard", "kind", "hop"];
     match column_type {
         ColumnType::Address | ColumnType::Amount => 2,
         _ => u8::from(!MINOR.contains(&name)),

@@ -10,6 +10,12 @@ use txgraph::{
 /// The column with the token of the amounts in a row.
 pub(super) const TOKEN: &str = "token_address";
 
+/// The column with the position of the transaction in the block of a row.
+const INDEX: &str = "transaction_index";
+
+/// The column with the number of the block of a row.
+pub(super) const BLOCK: &str = "block_number";
+
 /// Digits of a token id that are shown where there is little room.
 const ID_DIGITS: usize = 12;
 
@@ -29,6 +35,9 @@ pub(super) struct CellText<'a> {
     view: &'a View<'a>,
     token: Option<usize>,
     standard: Option<usize>,
+    /// The columns of the number of a block and of the transaction in it. They are shown as one,
+    /// `BLOCK:INDEX`, by which commands find the transaction.
+    transaction: Option<(usize, usize)>,
     names: Names,
 }
 
@@ -41,6 +50,7 @@ impl<'a> CellText<'a> {
             view,
             token,
             standard: place(table, "token_standard"),
+            transaction: place(table, BLOCK).zip(place(table, INDEX)),
             names: Names::default(),
         };
         let cells = (table.rows.iter().take(rows)).flat_map(|row| row.iter().enumerate());
@@ -56,6 +66,9 @@ impl<'a> CellText<'a> {
     /// Whether a column is shown.
     pub(super) fn is_shown(&self, at: usize) -> bool {
         let rows = &self.table.rows;
+        if self.transaction.is_some_and(|(_, index)| index == at) {
+            return false;
+        }
         match self.view.style {
             // An absent token is the native coin.
             Style::Measures if Some(at) == self.token => true,
@@ -70,6 +83,9 @@ impl<'a> CellText<'a> {
     }
 
     pub(super) fn column(&self, at: usize) -> String {
+        if self.transaction.is_some_and(|(block, _)| block == at) {
+            return "transaction".to_owned();
+        }
         let name = self.table.columns[at].name.as_str();
         let name = match self.view.style {
             Style::Measures => name,
@@ -91,9 +107,11 @@ impl<'a> CellText<'a> {
             Value::U64(seconds) if name.ends_with("timestamp") || name == "date" => {
                 time(*seconds, level)
             }
-            Value::U64(number) if name.ends_with("block") || name == "block_number" => {
-                number.to_string()
-            }
+            Value::U64(block) if name == BLOCK => match self.transaction.map(|(_, at)| &row[at]) {
+                None | Some(Value::Absent) => block.to_string(),
+                Some(index) => format!("{block}:{}", plain_text(index)),
+            },
+            Value::U64(number) if name.ends_with("block") => number.to_string(),
             Value::U64(number) => thousands(*number),
             // A word of the storage: mostly a small number or an address.
             Value::Hash(word) if name.starts_with("value_") => {

@@ -99,8 +99,38 @@ fn addresses_in_pipes_are_whole() {
         let page = sample.ok(&line).stdout;
         assert!(page.contains("0x") && !page.contains('…'), "{line}: {page}");
     }
-    let malformed = sample.ok("transfers --malformed").stdout;
-    assert!(malformed.contains(" date ") && malformed.contains("block number"));
+}
+
+/// Tables name transactions as commands read them.
+#[test]
+fn tables_name_transactions_by_block_and_index() {
+    let sample = Sample::small();
+    for line in [
+        "transfers --malformed".to_owned(),
+        "transfers -b 10:20 -f table".to_owned(),
+        format!("analyze taint -r {ROOT} -n all --table ledger -f table"),
+        format!("analyze taint -r {ROOT} -n all --table ledger -f table --method execution"),
+    ] {
+        let page = sample.ok(&line).stdout;
+        assert!(
+            page.contains(" date ") || page.contains(" block timestamp "),
+            "{line}: {page}"
+        );
+        assert!(page.contains(" transaction "), "{line}: {page}");
+        assert!(
+            !page.contains("block number") && !page.contains("transaction index"),
+            "{line}: {page}"
+        );
+        let first = body(&page)[0].split_whitespace();
+        let mut named = first.filter(|word| {
+            let numbers = word
+                .split_once(':')
+                .map(|(block, index)| (block.parse::<u64>(), index.parse::<u64>()));
+            matches!(numbers, Some((Ok(_), Ok(_))))
+        });
+        let name = named.next().unwrap_or_else(|| panic!("{line}: {page}"));
+        sample.ok(&format!("tx {name}"));
+    }
 }
 
 #[test]
