@@ -262,6 +262,41 @@ fn a_rerun_gives_the_same_after_the_chain_has_grown() {
     assert!(!run.stderr.contains("does not use"), "{run:?}");
 }
 
+/// The rows of a ledger do not depend on the source, and a row that was changed is named.
+#[test]
+fn a_ledger_is_computed_again_from_another_source() {
+    let sample = Sample::small();
+    sample.ok("lake build l --reorg-buffer 0");
+    sample.ok("case new c");
+    let methods = ["fifo", "lifo", "haircut", "poison"];
+    for method in methods {
+        sample.ok(&format!(
+            "case add c -- analyze taint -r {ROOT} -n all --method {method} --table ledger -o ledger.csv"
+        ));
+    }
+    let done = sample.ok("case verify c --rerun --source lake:l");
+    for number in 1..=methods.len() {
+        done.prints(&format!(
+            "0{number}-analyze: the same bytes again: ledger.csv, stdout.txt; the same but for"
+        ));
+    }
+    done.prints("the same but for statements about the source, which was reth:");
+    done.prints(", and is lake:l: ");
+    // A row of the ledger is changed.
+    let path = "c/answers/02-analyze/ledger.csv";
+    let ledger = sample.read(path);
+    let row = ledger.lines().nth(2).unwrap();
+    let changed = row.replacen(',', ",1", 1);
+    fs::write(sample.path(path), ledger.replacen(row, &changed, 1)).unwrap();
+    let failed = sample.run("case verify c --rerun --source lake:l").ended(1);
+    failed.says("ledger.csv: the file differs");
+    failed.says(&format!(
+        "02-analyze: the command gives ledger.csv as it was recorded; the file in the case, line 3: it was \
+         `{row}`, and is `{changed}`"
+    ));
+    failed.prints("03-analyze: the same bytes again: ledger.csv");
+}
+
 #[test]
 fn a_failure_leaves_no_answer() {
     let sample = Sample::small();

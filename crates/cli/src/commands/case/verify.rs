@@ -44,7 +44,15 @@ pub(super) fn run(
         context.global.config()?;
     }
     let folder = Folder::open(&args.folder)?;
-    let answers = folder.checked(&context.terminal.cancel)?;
+    let mut failed = Vec::new();
+    let answers = match folder.checked(&context.terminal.cancel) {
+        // A rerun says in which row a file differs.
+        Err(error) if args.rerun && error.kind != ErrorKind::Interrupted => {
+            failed.push(error);
+            folder.records()?
+        }
+        answers => answers?,
+    };
     for name in names(&folder.answers())? {
         if !name.starts_with('.') && !folder.has(&name) {
             let message = format!(
@@ -58,14 +66,15 @@ pub(super) fn run(
         true => " and the labels, all as recorded",
         false => ", all as recorded; the labels were not recorded then",
     };
-    let files: u64 = answers.iter().map(|answer| answer.files.len() as u64).sum();
-    print_page(&format!(
-        "{}: {} of {}{labels}\n",
-        folder.path.display(),
-        number(files, "file", "files"),
-        number(answers.len() as u64, "answer", "answers"),
-    ))?;
-    let mut failed = Vec::new();
+    if failed.is_empty() {
+        let files: u64 = answers.iter().map(|answer| answer.files.len() as u64).sum();
+        print_page(&format!(
+            "{}: {} of {}{labels}\n",
+            folder.path.display(),
+            number(files, "file", "files"),
+            number(answers.len() as u64, "answer", "answers"),
+        ))?;
+    }
     match report::check(&folder, &context.terminal.cancel) {
         Ok(names) => {
             for name in names {
@@ -132,26 +141,45 @@ fn rerun(
         .note(format_args!("{}: {line}", answer.name));
     let done = child::run(&words, &place, false, context)?;
     let mut found: BTreeMap<Same, Vec<String>> = BTreeMap::new();
-    let in_other_words = !ranges.is_empty();
+    let changed = Changed {
+        words: !ranges.is_empty(),
+        source: source != answer.source,
+    };
     let made = |file: &&FileRecord| ![STDERR, LABELS].contains(&file.name.as_str());
     for file in answer.files.iter().filter(made) {
-        let same = compare(file, &old, &place, answer, in_other_words)?;
+        let same = compare(file, &old, &place, answer, changed)?;
+        if same == Same::Bytes && file.check(&old).is_err() {
+            let mut message = format!("the command gives {} as it was recorded", file.name);
+            let row = has_rows(&file.name)
+                .then(|| other_row(&place.join(&file.name), &old.join(&file.name)));
+            if let Some(row) = row.flatten() {
+                message += &format!("; the file in the case, {row}");
+            }
+            return Err(Error::new(ErrorKind::Failed, message));
+        }
         found.entry(same).or_default().push(file.name.clone());
     }
-    let other_line = other_line(&old.join(STDERR), &place.join(STDERR), in_other_words)?;
-    let same = other_line.as_ref().map_or(Same::ButTimes, |_| Same::No);
+    let other_line = other_line(&old.join(STDERR), &place.join(STDERR), changed.words)?;
+    let same = match (&other_line, changed.source) {
+        (None, _) => Same::ButTimes,
+        (Some(_), true) => Same::OfSource,
+        (Some(_), false) => Same::No,
+    };
     found.entry(same).or_default().push(STDERR.to_owned());
     let others = names(&place)?.into_iter();
     let others: Vec<_> = others.filter(|name| answer.file(name).is_none()).collect();
     if !others.is_empty() {
         found.entry(Same::No).or_default().extend(others);
     }
+    let sources = || {
+        let [now, then] = [&source, &answer.source].map(|it| it.as_deref().unwrap_or("none"));
+        format!("was {then}, and is {now}")
+    };
     if let Some(differ) = found.get(&Same::No) {
         let mut reasons = reasons(answer, &done)?;
         reasons.extend(other_line.map(|line| format!("only one {STDERR} has the line `{line}`")));
-        if source != answer.source {
-            let [now, then] = [&source, &answer.source].map(|it| it.as_deref().unwrap_or("none"));
-            reasons.insert(0, format!("the source was {then}, and is {now}"));
+        if changed.source {
+            reasons.insert(0, format!("the source {}", sources()));
         }
         let mut message = format!("the command gives another answer: {}", differ.join(", "));
         for file in differ.iter().filter(|name| has_rows(name)) {
@@ -167,6 +195,10 @@ fn rerun(
             Same::Bytes => format!("the same bytes again: {files}"),
             Same::ButMetadata => format!("the same but for metadata: {files}"),
             Same::ButTimes => format!("the same but for times: {files}"),
+            Same::OfSource => format!(
+                "the same but for statements about the source, which {}: {files}",
+                sources()
+            ),
             _ => format!("not compared: {files}"),
         }
     });
@@ -221,6 +253,15 @@ fn shown(word: &str) -> String {
         }
         _ => word.to_owned(),
     }
+}
+
+/// Known differences of a rerun.
+#[derive(Clone, Copy, Debug)]
+struct Changed {
+    /// It names the same blocks in other words.
+    words: bool,
+    /// It asks another source, which knows other things than rows.
+    source: bool,
 }
 
 /// The first line of one of two texts of standard error that the other one lacks. With
@@ -293,19 +334,20 @@ enum Same {
     ButMetadata,
     /// Lines of standard error.
     ButTimes,
+    /// Warnings and metadata, of another source.
+    OfSource,
     /// The file contains metadata that cannot be taken out.
     Unknown,
     No,
 }
 
-/// Compares a file with the one of a rerun. With `in_other_words`, the rerun named the same blocks
-/// in other words.
+/// Compares a file with the one of a rerun.
 fn compare(
     file: &FileRecord,
     old: &Path,
     new: &Path,
     answer: &Answer,
-    in_other_words: bool,
+    changed: Changed,
 ) -> Result<Same> {
     let path = new.join(&file.name);
     if !path.is_file() {
@@ -318,35 +360,57 @@ fn compare(
     let texts = [old.join(&file.name), path].map(fs::read_to_string);
     if let [Ok(before), Ok(now)] = texts {
         let before = before.replace(&answer.program, &program);
-        let is_same = || {
-            let documents = [&before, &now].map(|text| without_reading(text, in_other_words));
+        let is_same = |removed: &[_]| {
+            let metadata = match file.name.ends_with(".meta.json") {
+                true => "",
+                false => "/metadata",
+            };
+            let documents = [&before, &now].map(|text| without(text, metadata, removed));
             documents[0].is_some() && documents[0] == documents[1]
         };
-        if before == now || is_same() {
+        let words = if changed.words { WORDS } else { &[] };
+        if before == now || is_same(&[READING, words].concat()) {
             return Ok(Same::ButMetadata);
+        }
+        if changed.source && is_same(&[READING, WORDS, OF_OTHER].concat()) {
+            return Ok(Same::OfSource);
         }
     }
     let extension = file.name.rsplit('.').next().unwrap_or_default();
     let is_text = ["csv", "jsonl", "json", "txt"].contains(&extension);
-    let is_known = is_text || (!in_other_words && answer.program == program);
+    let is_known = is_text || (!changed.words && !changed.source && answer.program == program);
     Ok(if is_known { Same::No } else { Same::Unknown })
 }
 
-/// A JSON document whose metadata does not say how many transfers were read, which an index changes; nor,
-/// with `in_other_words`, how the blocks were written, and what of them does not exist. Standard error, which
-/// is compared, too, has all warnings.
-fn without_reading(text: &str, in_other_words: bool) -> Option<Value> {
+/// How many transfers were read, which an index changes.
+const READING: &[[&str; 2]] = &[["/scan/counts", "transfers"]];
+
+/// How the blocks were written, and which of them do not exist. Standard error, which is compared, too, has
+/// all warnings.
+const WORDS: &[[&str; 2]] = &[["/question", "blocks"], ["/scan", "caveats"]];
+
+/// Facts beside rows that one source has and another one does not.
+const OF_OTHER: &[[&str; 2]] = &[
+    ["/scan", "counts"],
+    ["", "notes"],
+    ["", "caveats"],
+    ["", "state"],
+    ["", "unchecked"],
+    ["/ends", "contracts"],
+];
+
+/// A JSON document without some fields of its metadata, which is at `metadata`. Each field is given by its
+/// place, an object or a list of objects, and its key.
+fn without(text: &str, metadata: &str, removed: &[[&str; 2]]) -> Option<Value> {
     let mut document: Value = serde_json::from_str(text).ok()?;
-    let reading = [("scan/counts", "transfers")];
-    let words = [("question", "blocks"), ("scan", "caveats")];
-    let words = words.iter().filter(|_| in_other_words);
-    let removed: Vec<_> = reading.iter().chain(words).collect();
-    for metadata in ["", "/metadata"] {
-        for (place, key) in &removed {
-            let place = document.pointer_mut(&format!("{metadata}/{place}"));
-            if let Some(Value::Object(fields)) = place {
-                fields.remove(*key);
-            }
+    for [place, key] in removed {
+        let place = match document.pointer_mut(&format!("{metadata}{place}")) {
+            Some(Value::Array(items)) => &mut items[..],
+            Some(value) => std::slice::from_mut(value),
+            None => continue,
+        };
+        for fields in place.iter_mut().filter_map(Value::as_object_mut) {
+            fields.remove(*key);
         }
     }
     Some(document)
