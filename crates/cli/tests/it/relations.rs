@@ -410,6 +410,36 @@ fn routes_say_what_can_have_flowed() {
     assert!(remarked.len() > 1, "{remarked:?}");
 }
 
+/// Most pairs of addresses have nothing in common. A route between two of them has only legs of one token, in
+/// the order of time, and swaps that happened between its legs.
+#[test]
+fn routes_between_any_addresses_are_flows_that_can_have_happened() {
+    let sample = Sample::full().last().unwrap();
+    let all = transfers(&sample);
+    let ends = all
+        .iter()
+        .flat_map(|row| [&row["from_address"], &row["to_address"]]);
+    let ends: BTreeSet<&String> = ends
+        .filter(|it| !it.trim_matches(['0', 'x']).is_empty())
+        .collect();
+    let ends: Vec<&String> = ends.into_iter().collect();
+    let pick = |number: usize| ends[number * 7919 % ends.len()];
+    sample.ok("index build --index idx -q");
+    let mut routes = 0;
+    for (from, to) in (0..60).map(|number| (pick(2 * number), pick(2 * number + 1))) {
+        let found = as_json(&sample, &format!("path {from} {to} --index idx"));
+        let Some((.., is_unexplained)) = check_legs(&all, &found) else {
+            continue;
+        };
+        assert!(!is_unexplained, "{found}");
+        for name in ["shortest", "earliest"] {
+            check(&found[name], &all, from, to, false);
+        }
+        routes += 1;
+    }
+    assert!(routes > 0);
+}
+
 /// A contract can log transfers of every address. Contracts, such as pools, sign nothing.
 #[test]
 fn transfers_that_their_senders_did_not_sign_are_remarked() {
