@@ -1,4 +1,4 @@
-// Answers about an account, as docs/serve-api.md describes them.
+// Answers about an account, as docs/serve-own-api.md describes them.
 
 import type { Address, Answer, Label, Tokens } from "./types.ts";
 

@@ -1,4 +1,4 @@
-// Answers of the server, as docs/serve-api.md describes them.
+// Answers of the server, as docs/serve-own-api.md describes them.
 
 export type Address = string;
 export type TokenId = string;
