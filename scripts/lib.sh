@@ -73,12 +73,11 @@ unpack() {
     tar --zstd -xSf "$1/datadir.tar.zst" --no-same-owner -C "$scratch/node"
 }
 
-# serve_small OPTION…: serves the small chain of testdata until the script ends, and sets $url.
-serve_small() {
-    local server
-    unpack testdata/small/v2
+# serve_chain CHAIN OPTION…: serves a chain of the fixtures until the script ends, and sets $server and $url.
+serve_chain() {
+    unpack "$1"
     # The chain specification supplies the rules, so that blocks can be replayed.
-    "$txgraph" serve --listen 127.0.0.1:0 --datadir "$scratch/node" --chain testdata/small/v2/genesis.json "$@" \
+    "$txgraph" serve --listen 127.0.0.1:0 --datadir "$scratch/node" --chain "$1/genesis.json" "${@:2}" \
         2>"$scratch/log" &
     server=$!
     # shellcheck disable=SC2064 # The id is known now.

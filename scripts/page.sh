@@ -35,7 +35,7 @@ diff -rq $page/dist "$scratch/dist" >&2 || die "the bundle is not that of the so
 (cd $page && node test/run.mjs unit)
 
 printf 'address,symbol,decimals\n0xd601451207128971898aab8654521699f35222e2,USD6,6\n' >"$scratch/tokens.csv"
-serve_small --labels docs/images/mixer-labels.csv --token-list "$scratch/tokens.csv"
+serve_chain testdata/small/v2 --labels docs/images/mixer-labels.csv --token-list "$scratch/tokens.csv"
 "$txgraph" graph -q --datadir "$scratch/node" --root 0x4545aa9c2a6019f57de4d3c92661c6482e9ab8b0 --hops 3 \
     --token-list "$scratch/tokens.csv" -o "$scratch/picture.html"
 say "a browser at $url"

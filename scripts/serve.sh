@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Clients that know nothing of txgraph ask `txgraph serve`: ethers, viem, micro-eth-signer, cast, anvil, web3.py and
-# typed-etherscan. Their answers are compared with those of the node that wrote the small chain of testdata.
+# Clients that know nothing of txgraph ask `txgraph serve`: ethers, viem, micro-eth-signer, cast, anvil, web3.py,
+# typed-etherscan and cryo. Their answers are compared with those of the node that wrote the chain: the small one of
+# testdata, and a chain with 25 times as many transactions if the fixtures are there.
 #
 #   scripts/serve.sh [PROGRAM]    asks PROGRAM, or TXGRAPH, or builds txgraph
 # shellcheck source=scripts/lib.sh
@@ -19,27 +20,47 @@ if [ "$(cat "$clients/.wanted" 2>/dev/null)" != "$wanted" ]; then
     echo "$wanted" >"$clients/.wanted"
 fi
 need_venv "$clients/venv" typed-etherscan==0.4.1 web3==8.0.0
-
-# shellcheck disable=SC2119 # No more options.
-serve_small
-for name in blocks receipts logs state; do
-    zstd -dq "testdata/small/v2/$name.jsonl.zst" -o "$scratch/$name.jsonl"
-done
-cp testdata/small/v2/genesis.json testdata/small/v2/truth.json "$scratch"
-say "asking $url"
+need_venv "$clients/cryo" cryo==0.3.2
 
 # Modules are found beside the file that imports them.
 cp scripts/serve/clients.mjs "$clients/clients.mjs"
-node "$clients/clients.mjs" "$url" "$scratch"
-"$clients/venv/bin/python" scripts/serve/clients.py "$url" "$scratch"
-
 cast=$clients/node_modules/@foundry-rs/cast-linux-amd64/bin/cast
+
+# ask_libraries CHAIN: everything that the node answered.
+ask_libraries() {
+    say "asking $url about $1"
+    for name in blocks receipts logs state; do
+        zstd -dqf "$1/$name.jsonl.zst" -o "$scratch/$name.jsonl"
+    done
+    cp "$1/genesis.json" "$1/truth.json" "$scratch"
+    node "$clients/clients.mjs" "$url" "$scratch"
+    "$clients/venv/bin/python" scripts/serve/clients.py "$url" "$scratch"
+}
+
+# ask_cryo: its files have the transfers of the data directory, those inside of transactions too. It has no table
+# of withdrawals.
+ask_cryo() {
+    local with=(--with-internal --kind "transfer,mint,burn,wrap,unwrap,value,internal" -f csv)
+    python3 -B scripts/serve/cryo.py "$clients/cryo/bin/python" "$url" "$scratch"
+    "$txgraph" -q transfers --datadir "$scratch/node" --chain testdata/small/v2/genesis.json "${with[@]}" \
+        -o "$scratch/node.csv"
+    "$txgraph" -q transfers --source "cryo:$scratch/cryo" "${with[@]}" -o "$scratch/cryo.csv"
+    cmp "$scratch/node.csv" "$scratch/cryo.csv" || die "cryo exported other transfers"
+    printf 'cryo: %s transfers, all as in the data directory\n' "$(($(wc -l <"$scratch/node.csv") - 1))"
+}
+
+serve_chain testdata/small/v2
+ask_libraries testdata/small/v2
+ask_cryo
+
 hash=$(sed -n '3s/.*"transactionHash": *"\(0x[0-9a-f]*\)".*/\1/p' "$scratch/receipts.jsonl")
 [ "$("$cast" block-number --rpc-url "$url")" = 40 ] || die "cast block-number"
 "$cast" receipt --rpc-url "$url" "$hash" --json | grep -q "\"$hash\"" || die "cast receipt"
 "$cast" logs --rpc-url "$url" --from-block 0 --to-block 40 'Transfer(address,address,uint256)' --json \
     >"$scratch/cast.json"
 [ "$(grep -o '"logIndex"' "$scratch/cast.json" | wc -l)" -gt 100 ] || die "cast logs: $(head -c 300 "$scratch/cast.json")"
+slot=$("$cast" storage 0x00000000000000000000000000000000000c0de5 0 --block 0 --rpc-url "$url")
+[ "$slot" = "0x$(printf '%064x' 41)" ] || die "cast storage: $slot"
 "$cast" run "$hash" --rpc-url "$url" 2>&1 | grep -q '^Gas used: ' || die "cast run"
 from=$("$cast" tx "$hash" from --rpc-url "$url")
 nonce=$("$cast" tx "$hash" nonce --rpc-url "$url")
@@ -70,4 +91,19 @@ for at in 0 7 40; do
     same balance "$from" --block "$at"
 done
 kill "$forked"
+
+fixtures=$(realpath -m "${TXGRAPH_FIXTURES:-../shared/fixtures}")
+if [ -d "$fixtures/dev-v2" ]; then
+    kill "$server"
+    wait "$server" || true
+    rm -rf "$scratch/node"
+    serve_chain "$fixtures/dev-v2"
+    say "building an index, which the server finds"
+    "$txgraph" -q index build --datadir "$scratch/node" --chain "$fixtures/dev-v2/genesis.json" --with-internal \
+        --with-transactions
+    ask_libraries "$fixtures/dev-v2"
+else
+    [ -z "${TXGRAPH_REQUIRE_FIXTURES:-}" ] || die "$fixtures/dev-v2 is missing"
+    say "skipped: the larger chain, which is not in $fixtures"
+fi
 say "all clients got the node's answers"

@@ -96,7 +96,12 @@ async function viem() {
     const found = await client.request({ method: "eth_getLogs", params: [params] });
     assert.deepEqual(found, result, JSON.stringify(params));
   }
-  const found = await client.getLogs({ fromBlock: 0n, toBlock: BigInt(last) });
+  // viem reads no answer of more than 10 MB.
+  const found = [];
+  for (let from = 0; from <= last; from += 200) {
+    const toBlock = BigInt(Math.min(from + 199, last));
+    found.push(...(await client.getLogs({ fromBlock: BigInt(from), toBlock })));
+  }
   const all = receipts.flatMap((receipt) => receipt.logs);
   assert.equal(found.length, all.length);
   found.forEach((log, at) => sameLog(log, all[at]));
@@ -107,7 +112,7 @@ async function viem() {
   assert.equal(await client.estimateGas({ account: rich, to, value: 1n }), 21_000n);
   const { accessList, gasUsed } = await client.createAccessList({ account: rich, to, value: 1n });
   assert.deepEqual([accessList, gasUsed], [[], 21_000n]);
-  return logs.length + 4;
+  return logs.length + Math.ceil(blocks.length / 200) + 3;
 }
 
 // A wallet's history: every transaction that names the address, in both directions of paging.
@@ -130,9 +135,10 @@ async function wallet() {
   }
   const busiest = [...named].sort((a, b) => b[1].length - a[1].length).slice(0, 12);
   for (const [address, hashes] of busiest) {
+    const pageSize = Math.max(7, Math.ceil(hashes.length / 20));
     for (const order of ["newest", "oldest"]) {
       const found = [];
-      for await (const row of history(client, address, { depth: "full", order, source: "ots", pageSize: 7 })) {
+      for await (const row of history(client, address, { depth: "full", order, source: "ots", pageSize })) {
         found.push(row.hash);
       }
       assert.equal(new Set(found).size, found.length, `${address}: a transaction twice`);
