@@ -1,10 +1,11 @@
 //! The interface of engines that the test runner uses, and the interpreter behind it.
 
 use alloy_primitives::{Address, B256, Bytes, Log, U256, keccak256};
+use std::sync::Arc;
 use txgraph_block::{PlainAccount, PlainState};
 use txgraph_evm::{
-    Account, AccountChange, Block, Error, Evm, Fork, MemoryState, MemoryStateError, Message,
-    Outcome, State, StateSource, Status, Transaction,
+    Account, AccountChange, Block, CodeCache, DecodeAfter, Error, Evm, Fork, Inspector,
+    MemoryState, MemoryStateError, Message, Outcome, State, StateSource, Status, Transaction,
 };
 
 /// The result of an execution.
@@ -144,6 +145,18 @@ pub fn changed(mut state: MemoryState, changes: &[AccountChange]) -> PlainState 
 #[derive(Debug)]
 pub struct OurEvm {
     evm: Evm,
+    /// Present if it executes instruction by instruction.
+    steps: Option<Steps>,
+}
+
+/// An inspector that only asks for every instruction.
+#[derive(Debug)]
+struct Steps;
+
+impl Inspector for Steps {
+    fn needs_steps(&self) -> bool {
+        true
+    }
 }
 
 impl OurEvm {
@@ -151,6 +164,25 @@ impl OurEvm {
     pub fn new() -> Self {
         Self {
             evm: Evm::new(Fork::LATEST, 1),
+            steps: None,
+        }
+    }
+
+    /// Creates it with another rule for which code is decoded. Results must not depend on it.
+    pub fn decoding(after: DecodeAfter) -> Self {
+        let codes = Arc::new(CodeCache::default().with_decode_after(after));
+        Self {
+            evm: Evm::with_code_cache(Fork::LATEST, 1, codes),
+            steps: None,
+        }
+    }
+
+    /// Creates it to execute transactions and frames, not blocks, instruction by instruction. Results must not
+    /// depend on it.
+    pub fn stepping() -> Self {
+        Self {
+            steps: Some(Steps),
+            ..Self::new()
         }
     }
 }
@@ -192,7 +224,14 @@ impl TestEngine for OurEvm {
     ) -> Result<Executed, NotExecuted> {
         self.evm.set_fork(fork);
         let mut state = State::new(TestState::new(pre));
-        match self.evm.execute_transaction(&mut state, block, transaction) {
+        let executed = match &mut self.steps {
+            None => self.evm.execute_transaction(&mut state, block, transaction),
+            Some(steps) => {
+                let evm = &mut self.evm;
+                evm.execute_transaction_inspected(&mut state, block, transaction, steps)
+            }
+        };
+        match executed {
             Err(Error::Source(error)) => Err(unreadable(error)),
             Err(Error::Invalid(why)) => Err(NotExecuted::Invalid(why.to_string())),
             Ok(outcome) => {
@@ -212,7 +251,11 @@ impl TestEngine for OurEvm {
     ) -> Result<Executed, NotExecuted> {
         self.evm.set_fork(fork);
         let mut state = State::new(TestState::new(pre));
-        match self.evm.call(&mut state, block, message) {
+        let executed = match &mut self.steps {
+            None => self.evm.call(&mut state, block, message),
+            Some(steps) => (self.evm).call_inspected(&mut state, block, message, steps),
+        };
+        match executed {
             Ok(outcome) => Ok(after(outcome, state)),
             Err(Error::Source(error)) => Err(unreadable(error)),
             Err(Error::Invalid(why)) => Err(NotExecuted::Failed(why.to_string())),

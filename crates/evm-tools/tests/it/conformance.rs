@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
-use txgraph_evm::Fork;
+use txgraph_evm::{DecodeAfter, Fork};
 use txgraph_evm_tools::{
     engine::OurEvm,
     fixture::{Options, Report, run},
@@ -20,15 +20,38 @@ pub(crate) fn testdata() -> PathBuf {
     fixtures::testdata().join("evm")
 }
 
+/// The forms of the interpreter, and how many times smaller a sample is for each: most tests are the same in
+/// all forms.
+const FORMS: [(&str, fn() -> OurEvm, u64); 5] = [
+    ("as usual", OurEvm::new, 1),
+    ("not decoded", || OurEvm::decoding(DecodeAfter::NEVER), 4),
+    (
+        "decoded while it runs",
+        || OurEvm::decoding(DecodeAfter::executed(1)),
+        4,
+    ),
+    ("decoded", || OurEvm::decoding(DecodeAfter::AT_ONCE), 4),
+    ("step by step", OurEvm::stepping, 4),
+];
+
 fn passes(path: &Path, options: &Options) -> Report {
-    let report = run(&[path.to_path_buf()], options, OurEvm::new).unwrap();
-    assert!(
-        report.all_passed(),
-        "{}:\n{}",
-        path.display(),
-        report.table(10)
-    );
-    report
+    let reports = FORMS.map(|(form, evm, part)| {
+        let sample = options.sample.map(|(one_of, at)| (one_of * part, at));
+        let options = Options {
+            sample,
+            ..options.clone()
+        };
+        let report = run(&[path.to_path_buf()], &options, evm).unwrap();
+        assert!(
+            report.all_passed(),
+            "{}, {form}:\n{}",
+            path.display(),
+            report.table(10)
+        );
+        report
+    });
+    let [usual, ..] = reports;
+    usual
 }
 
 #[test]
