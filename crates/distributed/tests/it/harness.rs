@@ -105,7 +105,7 @@ fn source_options(source: Option<&Path>) -> Vec<String> {
 }
 
 /// The address of processes. With certificates it is not the address behind their gates.
-fn host(certificates: Option<&Path>) -> &'static str {
+pub(crate) fn host(certificates: Option<&Path>) -> &'static str {
     match certificates {
         Some(_) => "127.0.0.3",
         None => "127.0.0.1",
@@ -167,7 +167,7 @@ impl Cluster {
         cluster
     }
 
-    fn start_scheduler(
+    pub(crate) fn start_scheduler(
         folder: &Path,
         port: u16,
         timeout: u64,

@@ -1,11 +1,11 @@
 //! Clusters with certificates.
 
-use crate::harness::{Cluster, free_port, ok, run};
+use crate::harness::{Cluster, driver, free_port, host, ok, run};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
     date_time_ymd,
 };
-use std::{fs, path::Path, process::Command};
+use std::{fs, net::TcpStream, path::Path, process::Command, thread::sleep, time::Duration};
 use txgraph_distributed::TLS_ENV;
 use txgraph_testkit::fixtures;
 
@@ -87,6 +87,21 @@ fn only_certificates_of_the_cluster_are_admitted() {
     let ports = [free_port(), free_port()].map(|port| port.to_string());
     executor.args(["--port", &ports[0], "--grpc-port", &ports[1]]);
     run(&mut executor).ended(1).says("name yours with --tls");
+
+    // A client with another name is admitted; a server needs the name of the cluster.
+    assert_eq!(with(Some("name")).ended(0).stdout, local.stdout);
+    let (port, name) = (free_port(), folder("name"));
+    let _scheduler = Cluster::start_scheduler(place.path(), port, 6, Some(&name));
+    let address = format!("{}:{port}", host(Some(&name)));
+    let listens = || TcpStream::connect(&address).is_ok();
+    assert!((0..600).any(|_| listens() || {
+        sleep(Duration::from_millis(100));
+        false
+    }));
+    let mut asked = driver(place.path(), &format!("{QUERY} --cluster {address}"));
+    let refused = run(asked.env(TLS_ENV, folder("ours"))).ended(1);
+    refused.says(&address);
+    refused.says("certificate not valid for name");
 
     let missing = with(Some("nowhere")).ended(2);
     missing.says("ca.pem");
