@@ -11,6 +11,7 @@ use std::{
     os::unix::ffi::OsStrExt,
     process::Stdio,
 };
+use txgraph_testkit::fixtures;
 
 /// A case with a graph, an analysis and a look-up.
 fn filled() -> Sample {
@@ -260,6 +261,29 @@ fn a_rerun_gives_the_same_after_the_chain_has_grown() {
     let run = sample.run("case verify d --rerun --source lake:l");
     run.says("01-transfers: txgraph --source=lake:l transfers");
     assert!(!run.stderr.contains("does not use"), "{run:?}");
+}
+
+/// Equal rows of another chain are another answer.
+#[test]
+fn a_rerun_names_another_chain() {
+    let sample = Sample::small();
+    let example = fixtures::workspace().join("docs/examples/taint.csv");
+    for name in ["t.csv", "other.csv"] {
+        fs::copy(&example, sample.path(name)).unwrap();
+    }
+    sample.ok("case new c");
+    sample.ok(
+        "case add c --source csv:t.csv --chain-id 1337 --covers 1:5 -- analyze taint \
+         -r 0xa000000000000000000000000000000000000000 -n all --table ledger -f csv",
+    );
+    for source in ["", "--source csv:other.csv --covers 1:5"] {
+        let rerun = format!("case verify c --rerun {source}");
+        let failed = sample.run(&format!("{rerun} --chain-id 5")).ended(1);
+        failed.says("the source is of chain 5, and answer 01-analyze of this case of chain 1337");
+        let done = sample.ok(&format!("{rerun} --chain-id 1337"));
+        let remark = "the hash of the last block was not compared: a source does not have it";
+        assert_eq!(done.stdout.contains(remark), !source.is_empty(), "{done:?}");
+    }
 }
 
 /// The rows of a ledger do not depend on the source, and a row that was changed is named.

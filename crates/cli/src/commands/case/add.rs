@@ -148,35 +148,47 @@ fn of_source(
     query: &Query,
     context: &Context<'_>,
 ) -> Result<(Option<ChainInfo>, Vec<String>, Vec<Blocks>)> {
-    if query.is_given("cluster") {
+    let Some(source) = source(query, context)? else {
         return Ok(Default::default());
-    }
-    let source = Source::with_config(&query.config()?, &context.control())?;
+    };
     let chain = source.chain().ok().cloned();
     Ok((chain, query.fixed(&source)?, query.at_tip(&source)?))
+}
+
+/// Opens the source of a command, unless executors do.
+pub(super) fn source(query: &Query, context: &Context<'_>) -> Result<Option<Source>> {
+    if query.is_given("cluster") {
+        return Ok(None);
+    }
+    Source::with_config(&query.config()?, &context.control()).map(Some)
 }
 
 /// Refuses an answer of another chain: labels, notes and addresses of a case belong to one.
 fn check_chain(folder: &Folder, chain: &ChainInfo) -> Result<()> {
     for entry in &folder.case.answers {
-        let answer = folder.answer(entry)?;
-        if let Some(known) = answer.chain.filter(|known| known.contradicts(chain)) {
-            // Chains with one number differ in their first block.
-            let is_one_number = chain.chain_id == known.chain_id;
-            let [ours, known] = [chain, &known].map(|it| match is_one_number {
-                true => format!("{} with genesis {}", chain_text(it), it.genesis_hash),
-                false => chain_text(it),
-            });
-            let message = format!(
-                "the source is of chain {ours}, and answer {} of this case of chain {known}",
-                answer.name
-            );
+        if let Some(message) = other_chain(&folder.answer(entry)?, chain) {
             return Err(Error::usage(message).hint(
                 "keep answers of another chain in a case of their own: `txgraph case new DIR`",
             ));
         }
     }
     Ok(())
+}
+
+/// Says that an answer is of another chain, if it is.
+pub(super) fn other_chain(answer: &Answer, chain: &ChainInfo) -> Option<String> {
+    let known = answer.chain.as_ref();
+    let known = known.filter(|known| known.contradicts(chain))?;
+    // Chains with one number differ in their first block.
+    let is_one_number = chain.chain_id == known.chain_id;
+    let [ours, known] = [chain, known].map(|it| match is_one_number {
+        true => format!("{} with genesis {}", chain_text(it), it.genesis_hash),
+        false => chain_text(it),
+    });
+    Some(format!(
+        "the source is of chain {ours}, and answer {} of this case of chain {known}",
+        answer.name
+    ))
 }
 
 /// The added arguments, with the path of the labels.

@@ -132,19 +132,25 @@ fn rerun(
     let words: Vec<String> = (shared.iter().cloned())
         .chain(add::placed(&asked, &place))
         .collect();
-    let source = Query::parse(program, &shared, &asked)?.config()?.source;
-    let source = source.map(|source| source.to_string());
+    let again = Query::parse(program, &shared, &asked)?;
+    let source = again.config()?.source.map(|source| source.to_string());
     let line: Vec<String> = shared.iter().map(|word| shown(word)).chain(asked).collect();
     let line = command_line(&line);
     context
         .terminal
         .note(format_args!("{}: {line}", answer.name));
-    let done = child::run(&words, &place, false, context)?;
-    let mut found: BTreeMap<Same, Vec<String>> = BTreeMap::new();
     let changed = Changed {
         words: !ranges.is_empty(),
         source: source != answer.source,
     };
+    // If it cannot be opened, the command says why.
+    let opened = add::source(&again, context).ok().flatten();
+    let chain = opened.as_ref().and_then(|source| source.chain().ok());
+    if let Some(message) = chain.and_then(|chain| add::other_chain(answer, chain)) {
+        return Err(Error::new(ErrorKind::Failed, message));
+    }
+    let done = child::run(&words, &place, false, context)?;
+    let mut found: BTreeMap<Same, Vec<String>> = BTreeMap::new();
     let made = |file: &&FileRecord| ![STDERR, LABELS].contains(&file.name.as_str());
     for file in answer.files.iter().filter(made) {
         let same = compare(file, &old, &place, answer, changed)?;
@@ -189,6 +195,10 @@ fn rerun(
         }
         return Err(Error::new(ErrorKind::Failed, message).hint(reasons.join("; ")));
     }
+    if let (true, Some(message)) = (changed.source, last_block(answer, &done)) {
+        let message = format!("the rows are the same, but {message}");
+        return Err(Error::new(ErrorKind::Failed, message));
+    }
     let words = found.iter().map(|(same, files)| {
         let files = files.join(", ");
         match same {
@@ -202,7 +212,10 @@ fn rerun(
             _ => format!("not compared: {files}"),
         }
     });
-    let words = words.collect::<Vec<_>>().join("; ");
+    let mut words = words.collect::<Vec<_>>().join("; ");
+    if changed.source && (answer.last_block_hash.is_none() || done.last_block_hash.is_none()) {
+        words += "; the hash of the last block was not compared: a source does not have it";
+    }
     if !found.contains_key(&Same::Unknown) {
         return Ok(words);
     }
@@ -416,6 +429,20 @@ fn without(text: &str, metadata: &str, removed: &[[&str; 2]]) -> Option<Value> {
     Some(document)
 }
 
+/// Says that the last block that was read is another one now, if it is.
+fn last_block(answer: &Answer, done: &child::Finished) -> Option<String> {
+    let (then, now) = (
+        answer.last_block_hash.as_ref()?,
+        done.last_block_hash.as_ref()?,
+    );
+    (then != now).then(|| {
+        format!(
+            "the last block had the hash {then}, and has {now}: it was replaced, or the source is of another \
+             chain"
+        )
+    })
+}
+
 /// The known changes since an answer was made.
 fn reasons(answer: &Answer, done: &child::Finished) -> Result<Vec<String>> {
     let mut reasons = Vec::new();
@@ -433,13 +460,8 @@ fn reasons(answer: &Answer, done: &child::Finished) -> Result<Vec<String>> {
     }
     if done.blocks != answer.blocks {
         reasons.push("the command now asks for other blocks".to_owned());
-    } else if let (Some(then), Some(now)) = (&answer.last_block_hash, &done.last_block_hash)
-        && then != now
-    {
-        reasons.push(format!(
-            "the last block had the hash {then}, and has {now}: it was replaced, or the source is of another \
-             chain"
-        ));
+    } else {
+        reasons.extend(last_block(answer, done));
     }
     let is_picture = |name: &str| name.ends_with(".svg") || name.ends_with(".png");
     if answer.files.iter().any(|file| is_picture(&file.name)) {
