@@ -52,3 +52,24 @@ fn files_do_not_depend_on_threads() {
         );
     }
 }
+
+/// Code is decoded after it was executed for a while, on each thread at another time.
+#[test]
+fn replays_do_not_depend_on_threads() {
+    let sample = Sample::small();
+    for query in [
+        "replay trace call",
+        "replay trace struct --tx 20:3",
+        "transfers --with-internal",
+    ] {
+        let with = |threads: u32| {
+            let line = format!("-q {query} --chain genesis.json --threads {threads}");
+            sample.ok(&line).stdout
+        };
+        let expected = with(1);
+        assert!(expected.len() > 10_000, "{query}");
+        for threads in [2, 5] {
+            assert!(with(threads) == expected, "{query} {threads}");
+        }
+    }
+}
