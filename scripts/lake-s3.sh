@@ -11,7 +11,7 @@
 [ $# -eq 0 ] || die "usage: scripts/lake-s3.sh"
 need_build
 venv=$CARGO_TARGET_DIR/lake-s3-venv
-need_venv "$venv" 'moto[s3,server]>=5.1,<6'
+need_venv "$venv" 'moto[s3,server]==5.2.5'
 say "building the tests"
 # With the benchmark, as build_tested.
 wanted=("${tested[@]}" --lib --test it --bin txgraph-bench)

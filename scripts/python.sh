@@ -17,7 +17,7 @@ need_build
 need dot graphviz
 
 home=$CARGO_TARGET_DIR/python
-need_venv "$home/venv" 'maturin>=1.9,<2' 'wheel>=0.45,<1'
+need_venv "$home/venv" maturin==1.16.0 wheel==0.48.0
 python=$home/venv/bin/python
 
 # run_maturin COMMAND…: runs maturin with its environment.
