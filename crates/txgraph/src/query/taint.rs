@@ -332,6 +332,9 @@ fn list_swaps(
     Ok(places.len().saturating_sub(SWAPS_READ) as u64)
 }
 
+/// The flows of transactions, by block and index.
+type Flows = BTreeMap<(u64, u32), AmountFlows>;
+
 /// How amounts are followed, and what is known for it.
 struct How<'a> {
     method: TaintMethod,
@@ -340,7 +343,7 @@ struct How<'a> {
     /// The swaps to follow, with the tokens of sources.
     swaps: Option<(Nettings, TokenFilter)>,
     /// The flows of executed transactions, and the contracts that they concern.
-    flows: Option<(BTreeMap<(u64, u32), AmountFlows>, BTreeSet<Address>)>,
+    flows: Option<(Flows, BTreeSet<Address>)>,
     /// Tainted parts at most.
     rows_max: u64,
 }
