@@ -20,9 +20,12 @@ pub(crate) fn testdata() -> PathBuf {
     fixtures::testdata().join("evm")
 }
 
+/// A form of the interpreter: its name, its engine, and by how much its sample is divided.
+type Form = (&'static str, fn() -> OurEvm, u64);
+
 /// The forms of the interpreter, and how many times smaller a sample is for each: most tests are the same in
 /// all forms.
-const FORMS: [(&str, fn() -> OurEvm, u64); 5] = [
+const FORMS: [Form; 5] = [
     ("as usual", OurEvm::new, 1),
     ("not decoded", || OurEvm::decoding(DecodeAfter::NEVER), 4),
     (
